@@ -8,6 +8,7 @@ import { defaultSettings, settingsFile } from '../site/read-settings.ts'
 import { messages } from './messages.ts'
 import { numberText, type Reader, type TypedField } from './reader.ts'
 import { fieldsOf } from './schema-fields.ts'
+import { mostRows } from './typed-form.ts'
 
 /** A setting: where it stands, what it may be, and what it is when a site says nothing. */
 export interface Setting {
@@ -98,9 +99,12 @@ function settingOf({ schema, usual }: Setting, given: unknown, before: unknown):
   if (given === null) return [schema['type']].flat().includes('null') ? null : usual
   if (schema['type'] === 'integer') return Number.isNaN(Number(given)) ? given : Number(given)
   if (!Array.isArray(given)) return given
-  const rows = (given as Values[])
+  const stored = before as Values[]
+  const typed = (given as Values[])
     .filter((row) => row['_delete'] !== true)
-    .map(({ name, ...row }): Values => ({ ...(before as Values[])[Number(name ?? -1)], ...row }))
+    .map(({ name, ...row }): Values => ({ ...stored[Number(name ?? -1)], ...row }))
+  // Rows that no form shows stay as they are.
+  const rows = [...typed, ...stored.slice(mostRows)]
   if (isMapping(schema)) return Object.fromEntries(rows.map(({ role, branch }) => [role, branch]))
   return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'name')))
 }

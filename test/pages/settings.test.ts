@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { parseDocument } from 'yaml'
 import { operate } from '../../src/cli/control.ts'
-import { everySetting } from '../../src/pages/setting-fields.ts'
+import { everySetting, shownSetting, writeSettings } from '../../src/pages/setting-fields.ts'
+import { mostRows } from '../../src/pages/typed-form.ts'
 import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { administered, assistantAdmin, audited, git, manager, page, signIn } from './administered.ts'
 
@@ -284,5 +286,18 @@ describe('the settings of a site in the browser', () => {
     assert.match(files.html, /<textarea/, 'what has no form is mended as text')
     writeFileSync(place(), whole)
     await operate(service.options, 'site.reload', {})
+  })
+
+  it('lose no rows that a form has no room for', () => {
+    const all = Array.from({ length: 45 }, (_, n) => [`Role ${n}`, 'next'] as const)
+    const channels = everySetting().filter(({ path }) => path.join('.') === 'library.channels')
+    const name = 'library.channels'
+    const before = { [name]: shownSetting(channels[0]!, Object.fromEntries(all)) }
+    const shown = (before[name] as object[]).slice(0, mostRows)
+    const document = parseDocument('library:\n  built_ins: true # ours\n')
+    writeSettings(document, channels, { [name]: [...shown.slice(1), { name: '0', _delete: true }] }, before)
+    const { library } = document.toJS() as { library: { channels: object } }
+    assert.deepEqual(library.channels, Object.fromEntries(all.slice(1)))
+    assert.match(document.toString(), /built_ins: true # ours/)
   })
 })
