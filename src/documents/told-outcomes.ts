@@ -1,14 +1,20 @@
 /** Changes in databases of others whose outcome nobody will ever know but who has looked there: operators tell it. */
+import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
+import { readState } from '#state/operations.ts'
+import type { Stored } from '#state/store.ts'
 import type { Documents } from './documents.ts'
 import {
   changeText,
+  type Intention,
+  intentionsName,
   intentionsOf,
   recordDone,
   recordUndone,
   settleIntentions,
   settlingOnce,
   type ToldOutcome,
+  unknownAmong,
 } from './writing/intentions.ts'
 
 /**
@@ -54,9 +60,35 @@ export async function acceptOutcome(documents: Documents, id: string, told: Told
 
 /** Names the changes whose outcome only an operator told. */
 export async function toldChanges({ store }: Pick<Documents, 'store'>): Promise<string[]> {
-  return (await intentionsOf(store).find()).flatMap(({ told, ...one }) => {
+  return toldAmong(await intentionsOf(store).find())
+}
+
+function toldAmong(intentions: readonly Intention[]): string[] {
+  return intentions.flatMap(({ told, ...one }) => {
     if (!told) return []
     const was = told.isDone ? 'was done' : 'was not done'
     return `told by an operator (${told.told_by}: ${told.reason}): it ${was} in the source "${one.source}": ${changeText(one)}`
   })
+}
+
+/** Names both as they stand in the files of an embedded state, which is not opened; nothing of one that cannot be read. */
+export async function changesOnDisk(
+  folder: string,
+  clock: Clock,
+): Promise<{ readonly unknown: readonly string[]; readonly told: readonly string[] }> {
+  const found = new Map<string, Stored>()
+  const note = (collection: string, id: string, document: Stored | null): void => {
+    if (collection !== intentionsName) return
+    if (document) found.set(id, document)
+    else found.delete(id)
+  }
+  const reader = {
+    document: (collection: string, document: Stored) => note(collection, document.id, document),
+    transaction: (changes: readonly { collection: string; id: string; document: Stored | null }[]) =>
+      changes.forEach(({ collection, id, document }) => note(collection, id, document)),
+    fault: () => undefined,
+  }
+  await readState(folder, reader).catch(() => undefined)
+  const intentions = [...found.values()] as Intention[]
+  return { unknown: unknownAmong(intentions, clock.now()), told: toldAmong(intentions) }
 }

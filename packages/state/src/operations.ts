@@ -1,7 +1,7 @@
 /** Operations on a whole state: opening the embedded store, its lock, backups, copies, migrations, verification. */
 export { restoreFrom, staying, writeBackup } from './backup.ts'
 export { type CopyReport, type Moved, readEmbedded, writeEmbedded } from './copy.ts'
-export { snapshotName } from './embedded/recovery.ts'
+export { readState, snapshotName } from './embedded/recovery.ts'
 export { readSnapshot } from './embedded/snapshot.ts'
 export { State } from './embedded/state.ts'
 export { EmbeddedStore, openEmbeddedStore } from './embedded/store.ts'

@@ -13,6 +13,7 @@ import { isoTime, systemClock } from '#leaf/clock.ts'
 import { messageOf } from '#leaf/errors.ts'
 import { createLog } from '#leaf/log.ts'
 import type { Settings } from '../../core/settings.ts'
+import { changesOnDisk } from '../../documents/told-outcomes.ts'
 import { packageFolder } from '../../core/version.ts'
 import { faultText } from '../../site/site-files.ts'
 import { lockHolder } from '#state/operations.ts'
@@ -51,15 +52,17 @@ async function readSite(patient: Patient): Promise<Omit<ReadPatient, keyof Patie
     const { people, platform, settings } = reading
     // Daemons up to 2.14 do not report the second.
     const told = health && { troubles: health.own_tools, remarks: health.row_security ?? [] }
+    const changes = health ? undefined : await changesOnDisk(patient.state, systemClock)
     const { troubles, remarks } = told ? { troubles: [], remarks: [] } : await troublesOf(reading, patient)
     return {
       valid: fine(`${site}: ${people.users.size} users, ${platform.doctypes.size} doctypes`),
       reading,
       settings,
       own: told ?? {
-        troubles: troubles.map(faultText),
+        troubles: [...troubles.map(faultText), ...(changes?.unknown ?? [])],
         remarks: remarks.filter(({ ofListing }) => !ofListing).map(faultText),
       },
+      toldChanges: health ? health.told_changes : changes?.told,
     }
   } catch (error) {
     return { valid: broken(messageOf(error), `${site} cannot be read`, 'name the site with --site') }
@@ -114,7 +117,7 @@ const checks: Checks<ReadPatient> = {
         'give the source a login that owns nothing, or a role; ALTER VIEW … SET (security_invoker = true)',
       ),
     ),
-  'site.told_changes': ({ health }) => health?.told_changes?.map((text) => fine(text)),
+  'site.told_changes': ({ toldChanges }) => toldChanges?.map((text) => fine(text)),
   ...stateChecks,
   'clock.plausible': async ({ state, health }) => {
     const now = systemClock.now()

@@ -168,9 +168,14 @@ export async function unknownChanges({
   store,
   clock,
 }: Pick<Documents, 'store' | 'clock'>): Promise<string[]> {
-  const since = isoTime(clock.now() - longest)
-  return (await openIntentions(store))
-    .filter(({ time }) => time < since)
+  return unknownAmong(await intentionsOf(store).find(), clock.now())
+}
+
+/** Names those of which nobody knows yet whether they were made. */
+export function unknownAmong(intentions: readonly Intention[], now: number): string[] {
+  const since = isoTime(now - longest)
+  return intentions
+    .filter(({ time, told }) => !told && time < since)
     .map(
       (one) =>
         `whether it was done in the source "${one.source}" is not known: ${changeText(one)}; who has looked there says it by audit accept-outcome`,
@@ -244,7 +249,10 @@ function principalOf({ by }: Intention): Principal {
   return { ...principalFor({ id: user, fullName: user, roles: new Set() }, requestId), ...more }
 }
 
+/** The name of their collection. */
+export const intentionsName = 'platform.intention'
+
 /** Returns where intentions are kept. */
 export function intentionsOf(store: Store): Collection<Intention> {
-  return store.collection<Intention>({ name: 'platform.intention', indexes: ['doctype'] })
+  return store.collection<Intention>({ name: intentionsName, indexes: ['doctype'] })
 }
