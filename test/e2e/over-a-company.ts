@@ -278,7 +278,7 @@ class About {
       ),
       inOrder(
         rows.map(({ of, count, total, most }) =>
-          text({ of: grouped(valueOf(type, of!)), count: Number(count), total, most }),
+          text({ of: valueOf(type, of!), count: Number(count), total, most }),
         ),
       ),
       JSON.stringify(sums).slice(0, 500),
@@ -345,11 +345,6 @@ class About {
 
 function inOrder(texts: readonly string[]): readonly string[] {
   return texts.toSorted((a, b) => (a < b ? -1 : 1))
-}
-
-/** A group of ticks is told by their number. */
-function grouped(value: unknown): unknown {
-  return typeof value === 'boolean' ? Number(value) : value
 }
 
 /** The rows of an answer, which come as a table where they are many. */
