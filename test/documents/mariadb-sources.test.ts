@@ -223,6 +223,23 @@ describe('doctypes over a MariaDB of others', { skip: noMariadb }, () => {
     )
   })
 
+  it('look at a view as nobody, and not as whoever asked last', async (t) => {
+    const { documents, faults, tables } = await openShop(t, {
+      files: { 'config/doctypes/thing.yaml': thing('', '{ fieldname: who, type: text }') },
+      source: ', max_connections: 1',
+      more: `CREATE FUNCTION asker() RETURNS varchar(100) RETURN COALESCE(@assistant_user, '');
+        CREATE VIEW thing AS SELECT 1 AS id, asker() AS who UNION ALL SELECT 1, 'again' WHERE asker() = 'carol@example.com'
+          UNION ALL SELECT 2, 'ours';
+        GRANT EXECUTE ON *.* TO reader@'127.0.0.1'`,
+    })
+    assert.deepEqual(faults, [])
+    const ours = async (): Promise<unknown> =>
+      (await getDocument({ ...documents, asker: boss }, boss, 'Thing', '2'))['who']
+    assert.equal(await ours(), 'ours')
+    await tables.retry()
+    assert.equal(await ours(), 'ours', 'its key is as unique as before')
+  })
+
   it('become unavailable alone when their table changes or the server is away, and come back', async (t) => {
     const { documents, sql, tables } = await openShop(t)
     await sql('ALTER TABLE customer RENAME COLUMN country TO land')
@@ -384,6 +401,19 @@ permissions: [{ role: Boss, actions: [read, create, write, delete] }]`,
       updateDocument(documents, chief, 'Thing', '1', { whole: -1 }),
       /^AppError: Thing: whole: does not fit its column$/,
     )
+  })
+
+  it('that do not fit are told at their field, whatever name their text has in it', async (t) => {
+    const { documents, faults, ask } = await openThings(t, {
+      columns: `${idAuto}, said varchar(20), place inet6`,
+      fields: '{ fieldname: said, type: text }, { fieldname: place, type: text }',
+    })
+    assert.deepEqual(faults, [])
+    await assert.rejects(
+      createDocument(documents, chief, 'Thing', { said: 'x', place: "column 'said' at" }),
+      /^AppError: Thing: place: does not fit its column$/,
+    )
+    assert.deepEqual(await ask('SELECT id FROM thing'), [])
   })
 
   it('number a version anew in each change, also where it is kept in whole seconds', async (t) => {

@@ -157,6 +157,17 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
     assert.notEqual(last[0]!.id, first[0]!.id)
   })
 
+  it('does not fill with statements that were prepared and then fail, however often they are asked', async (t) => {
+    const { door } = await open(t)
+    const asked = door.queryable({ asker: ann, tells: false })
+    const divided = (by: number): Promise<unknown> => asked.rows({ text: 'SELECT 1 / $1::int', values: [by] })
+    assert.deepEqual(await divided(1), [[1]])
+    for (let round = 0; round < 230; round++) await assert.rejects(divided(0), /division by zero/)
+    const left = (await namesIn(door)).filter((text) => text.startsWith('SELECT 1 /'))
+    assert.ok(left.length < 40, `${left.length} are left`)
+    assert.deepEqual(await divided(1), [[1]])
+  })
+
   it('plans anew what a kept plan does not answer in a while', async (t) => {
     const before = `CREATE FUNCTION erp.waits() RETURNS int LANGUAGE plpgsql AS
       $$ BEGIN IF (SELECT count(*) > 0 FROM pg_prepared_statements WHERE statement = 'SELECT erp.waits()')

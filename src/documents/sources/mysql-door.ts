@@ -51,6 +51,8 @@ export class MysqlDoor implements Door {
   look<R>(work: (at: SourceLook) => Promise<R>): Promise<R> {
     return this.#looks.run('', undefined, () => {
       return this.#with(lookMilliseconds, undefined, async (connection) => {
+        // A view is looked at as nobody, and not as whoever asked last.
+        await setCaller(connection, undefined)
         const { isMaria } = this.#sessions.get(connection.connection)!
         const ask = (text: string, values?: readonly unknown[]): Promise<AskedRows> =>
           askedOn(connection, text, values)

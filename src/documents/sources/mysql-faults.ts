@@ -104,7 +104,10 @@ export function mysqlFault(error: MysqlError): SourceFault {
         },
       }
     }
-    default:
-      return named((last(/(?:column|field) '([^']+)'/gi) ?? last(/column (?:`[^`]*`\.)*`([^`]+)`/g))?.[1])
+    default: {
+      // Its column stands behind the value, whose text may look like one.
+      const [, quoted, name] = last(/(?:column|field) (?:'([^']+)'|(?:`[^`]*`\.)*`([^`]+)`)/gi) ?? []
+      return named(quoted ?? name)
+    }
   }
 }

@@ -114,8 +114,10 @@ async function askOnce(pool: Pool, signal: AbortSignal | undefined, way: Way, be
   const end = async (client: PoolClient): Promise<void> => {
     // Who did not answer is not asked again, nor is a session that lost what it had prepared.
     if (failure && (!(failure instanceof DatabaseError) || forgotten.has(failure.code))) throw failure
+    // A name that was given to what failed is known no more, and its statement may be there all the same.
+    if (session?.prepared && Math.max(session.prepared.size, session.names) > mostKnown)
+      throw new Error('it has prepared much')
     if (failure) await client.query('ROLLBACK')
-    else if (session?.prepared && session.prepared.size > mostKnown) throw new Error('it has prepared much')
   }
   return await untilEnded(pool, signal, ask, end)
 }
