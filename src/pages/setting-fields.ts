@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Document, isMap, isNode } from 'yaml'
+import { AppError } from '#leaf/errors.ts'
 import { isBusiness, type Schema } from '#leaf/who-decides.ts'
 import { settingsSchema } from '../core/settings.ts'
 import { defaultSettings, settingsFile } from '../site/read-settings.ts'
@@ -95,18 +96,35 @@ export function shownSetting({ schema }: Setting, value: unknown): unknown {
 }
 
 /** Returns a value of what a form holds; what was left blank is nothing, or else what it usually is. */
-function settingOf({ schema, usual }: Setting, given: unknown, before: unknown): unknown {
+function settingOf({ path, schema, usual }: Setting, given: unknown, before: unknown): unknown {
   if (given === null) return [schema['type']].flat().includes('null') ? null : usual
   if (schema['type'] === 'integer') return Number.isNaN(Number(given)) ? given : Number(given)
   if (!Array.isArray(given)) return given
-  const stored = before as Values[]
+  // What stands there may be no list at all.
+  const stored = Array.isArray(before) ? (before as Values[]) : []
   const typed = (given as Values[])
     .filter((row) => row['_delete'] !== true)
     .map(({ name, ...row }): Values => ({ ...stored[Number(name ?? -1)], ...row }))
   // Rows that no form shows stay as they are.
   const rows = [...typed, ...stored.slice(mostRows)]
-  if (isMapping(schema)) return Object.fromEntries(rows.map(({ role, branch }) => [role, branch]))
+  if (isMapping(schema)) {
+    requireDistinct(path.join('.'), rows)
+    return Object.fromEntries(rows.map(({ role, branch }) => [role, branch]))
+  }
   return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'name')))
+}
+
+/** Refuses rows of which a mapping would lose some: those without a role or a branch, and all but one of a role. */
+function requireDistinct(name: string, rows: readonly Values[]): void {
+  const roles = rows.map(({ role }) => role)
+  const problems = rows.flatMap(({ role, branch }, index) => [
+    ...(role ? [] : [`${name}[${index}].role: is required`]),
+    ...(branch ? [] : [`${name}[${index}].branch: is required`]),
+    ...(role && roles.indexOf(role) < index
+      ? [`${name}[${index}].role: ${role as string} cannot be used, it must be unique`]
+      : []),
+  ])
+  if (problems.length > 0) throw new AppError('invalid', problems.join('; '), { data: { problems } })
 }
 
 /** Writes what a form holds into the file of settings, of which everything else stays as it is. */

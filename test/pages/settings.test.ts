@@ -215,6 +215,48 @@ describe('the settings of a site in the browser', () => {
     assert.deepEqual(new Set(refused), new Set([`${manager}  error`]))
   })
 
+  it('lose no row of a mapping that has no role or no branch, or whose role stands there twice', async () => {
+    const browser = await signIn(service, manager)
+    const [first, commit] = [file(), head()]
+    const row = (at: number, role: string, branch: string) => ({
+      [`f.library.channels.${at}.role`]: role,
+      [`f.library.channels.${at}.branch`]: branch,
+    })
+    const channels = Object.keys(service.daemon.services.settings().library.channels).length
+    for (const [values, said] of [
+      [row(channels, '', 'main'), /is required/],
+      [row(channels, 'default', ''), /is required/],
+      [
+        {
+          'f.library.channels.rows': String(channels + 2),
+          ...row(channels, 'default', 'a'),
+          ...row(channels + 1, 'default', 'b'),
+        },
+        /default cannot be used, it must be unique/,
+      ],
+    ] as const) {
+      const refused = await sent(browser, await open(browser), values)
+      assert.equal(refused.status, 400)
+      assert.match(refused.html, said)
+      assert.deepEqual([file(), head()], [first, commit])
+    }
+  })
+
+  it('replace what stands where a list should, and is none', () => {
+    const links = everySetting().filter(({ path }) => path.join('.') === 'company.legal_links')
+    for (const [text, wrong] of [
+      ['null', null],
+      ['5', 5],
+    ] as const) {
+      const document = parseDocument(`company:\n  legal_links: ${text}\n`)
+      const given = { 'company.legal_links': [{ label: 'Imprint', url: 'https://example.com' }] }
+      writeSettings(document, links, given, { 'company.legal_links': shownSetting(links[0]!, wrong) })
+      assert.deepEqual(document.toJS(), {
+        company: { legal_links: [{ label: 'Imprint', url: 'https://example.com' }] },
+      })
+    }
+  })
+
   it('that somebody else has changed meanwhile are told, and theirs is not written over unseen', async () => {
     const [mine, theirs] = [await signIn(service, manager), await signIn(service, manager)]
     const began = await open(mine)
