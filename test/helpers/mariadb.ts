@@ -34,6 +34,8 @@ export async function startMariadb(t: Pick<TestContext, 'after'>): Promise<TestM
   const folder = mkdtempSync(join(tmpdir(), 'mariadb-'))
   const data = join(folder, 'data')
   const user = process.getuid?.() === 0 ? ['--user=root'] : []
+  // A server that starts removes the temporary tables of all in their folder, at which one of them that runs crashes.
+  const how = { stdio: 'ignore', env: { ...process.env, TMPDIR: folder } } as const
   execFileSync(
     installer!,
     [
@@ -43,7 +45,7 @@ export async function startMariadb(t: Pick<TestContext, 'after'>): Promise<TestM
       '--skip-test-db',
       ...user,
     ],
-    { stdio: 'ignore' },
+    how,
   )
   const port = await freePort()
   let running: ChildProcess | undefined
@@ -63,7 +65,7 @@ export async function startMariadb(t: Pick<TestContext, 'after'>): Promise<TestM
         '--innodb-buffer-pool-size=32M',
         '--skip-log-bin',
       ],
-      { stdio: 'ignore' },
+      how,
     )
     admin = await connected(join(folder, 'socket'), running)
   }
