@@ -9,7 +9,7 @@ import { administrationPage } from './administration.ts'
 import { formMeanwhile, marksOf, touchedIn } from './form-marks.ts'
 import { messages } from './messages.ts'
 import { type OwnPage, problemsOf, type Visit } from './own-page.ts'
-import type { Reader } from './reader.ts'
+import type { Reader, TypedField } from './reader.ts'
 import {
   everySetting,
   saidValue,
@@ -66,7 +66,8 @@ async function formNow(visit: Visit, { services, editor, all }: Desk) {
   const data = interpret(settingsFile, Buffer.from(text)).document?.data
   const isOld = valueAt(data, [oldSection]) !== undefined
   const older = 'the settings have an older layout; "assistant-core migrate" rewrites them'
-  const closed = refusal ?? (data === undefined ? unreadable : isOld ? older : undefined)
+  // An older layout may be why edits are refused, as it has no word that allows them.
+  const closed = isOld ? older : (refusal ?? (data === undefined ? unreadable : undefined))
   const fixed = closed !== undefined
   const source = data === undefined || isOld ? services.settings() : data
   const roles = [...services.people().roles.keys()]
@@ -89,7 +90,7 @@ function formOf(visit: Visit, now: Awaited<ReturnType<typeof formNow>>) {
   const { hash, closed, fields, values, reader } = now
   const { form } = visit
   const said = (name: string): string => saidValue(values[name], reader)
-  const state = { form, values, reader, problems: [...problemsOf(visit), ...faultsOf(visit)] }
+  const state = { form, values, reader, problems: [...problemsOf(visit), ...faultsOf(visit, fields)] }
   const isStale = form !== undefined && form.get('hash') !== hash
   const shown = isStale ? formMeanwhile(fields, state, said) : shownForm(fields, state)
   const inputs = shown.inputs.map((input) => ({ ...input, shown: said(input.name) }))
@@ -125,8 +126,10 @@ function bySection<Row extends { readonly name: string }>(rows: readonly Row[]) 
 }
 
 /** Returns the faults that the site would have, those of a setting behind its name. */
-function faultsOf({ detail }: Visit): readonly string[] {
-  return (detail?.faults ?? []).map(({ file, path, message }) =>
-    file === settingsFile && path !== '' ? `${path}: ${message}` : `${file}: ${message}`,
-  )
+function faultsOf({ detail }: Visit, fields: readonly TypedField[]): readonly string[] {
+  return (detail?.faults ?? []).map(({ file, path, message }) => {
+    // A key of a mapping stands in a row of its table.
+    const above = fields.find(({ name }) => path.startsWith(`${name}.`))
+    return file === settingsFile && path !== '' ? `${above?.name ?? path}: ${message}` : `${file}: ${message}`
+  })
 }

@@ -14,11 +14,12 @@ import { openRepository } from '../site/git.ts'
 import { listSite } from '../site/list-site.ts'
 import { fileDigest, interpret, isParsed, readSite } from '../site/read-site.ts'
 import { faultText, type Fault, type SiteFiles } from '../site/site-files.ts'
+import { builtInTools } from '../tools/index.ts'
 import { reportSql } from '../tools/report-sql.ts'
 import type { User } from '../users/people.ts'
 import { schemaOf } from '../house/site-schemas.ts'
 import { checksSeeds } from '../house/seeding.ts'
-import { readWholeSite } from '../house/snapshot.ts'
+import { faultsOf, readBuiltIns } from '../house/snapshot.ts'
 import { noSql } from '../documents/reports/run-sql.ts'
 
 /** The text of a file as it shall be, and the digest of the one with which the edit began. */
@@ -159,7 +160,7 @@ async function faultsWith(
   const runSql = analysis ? reportSql(analysis.sql) : noSql
   const means = { runSql, folders, ...checksSeeds }
   const files = edited(await readSite(folders.site), path, bytes)
-  const { faults } = await readWholeSite(folders.site, files, means)
+  const faults = await faultsOf(files, { ...means, builtIns: await readBuiltIns(), tools: builtInTools })
   const known = new Set(site.state().faults.map(faultText))
   return faults.filter((fault) => fault.file === path || !known.has(faultText(fault)))
 }

@@ -242,6 +242,31 @@ describe('the settings of a site in the browser', () => {
     }
   })
 
+  it('name no branch that is not there, and no role that nobody knows, as what the daemon could not read', async () => {
+    const browser = await signIn(service, manager)
+    const [first, commit, told] = [file(), head(), await audited(service, 'site.edit')]
+    const at = `f.library.channels.${Object.keys(service.daemon.services.settings().library.channels).length}`
+    for (const [role, branch, said] of [
+      ['default', 'nowhere', /^Im Git-Repository der Site gibt es „nowhere“ nicht/],
+      ['default', '--help', /^Im Git-Repository der Site gibt es „--help“ nicht/],
+      ['constructor', 'HEAD', /^Die Rolle „constructor“ gibt es nicht/],
+    ] as const) {
+      const row = { [`${at}.role`]: role, [`${at}.branch`]: branch }
+      const refused = await sent(browser, await open(browser, undefined, german), row, german.headers)
+      assert.equal(refused.status, 400)
+      const faults = [...refused.html.matchAll(/class="fault"[^>]*>([^<]*)/g)].map(([, fault]) => fault!)
+      assert.ok(
+        faults.some((fault) => said.test(fault)),
+        faults.join('\n'),
+      )
+    }
+    assert.deepEqual([file(), head()], [first, commit])
+    assert.deepEqual(
+      (await audited(service, 'site.edit')).slice(told.length),
+      Array.from({ length: 3 }, () => `${manager}  error`),
+    )
+  })
+
   it('replace what stands where a list should, and is none', () => {
     const links = everySetting().filter(({ path }) => path.join('.') === 'company.legal_links')
     for (const [text, wrong] of [
