@@ -87,7 +87,7 @@ export async function compileTests(
   await build({
     entryPoints: [...testFolders, 'scripts', 'bench'].flatMap((folder) =>
       readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
-        .filter((name) => /(?<!\.d)\.ts$/.test(name))
+        .filter((name) => /(?<!\.d)\.ts$/.test(name) && !name.includes('node_modules'))
         .map((name) => join(project, folder, name)),
     ),
     outbase: project,

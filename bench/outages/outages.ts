@@ -98,7 +98,8 @@ function siteOn(url: string | undefined): string {
   if (url !== undefined) changes.push(['  kind: embedded\n', '  kind: postgres\n'])
   const file = join(mkdtempSync(join(tmpdir(), 'outages-')), 'database-url')
   undo.push(() => rmSync(dirname(file), { recursive: true }))
-  if (url !== undefined) changes.push(
+  if (url !== undefined)
+    changes.push(
       ['secrets_folder: null\n', `secrets_folder: ${dirname(file)}\n`],
       ['  url_file: null\n', '  url_file: database-url\n'],
     )
