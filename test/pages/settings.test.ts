@@ -339,7 +339,8 @@ describe('the settings of a site in the browser', () => {
     const before = await open(browser)
     for (const [text, said] of [
       ['mcp: [', /the file cannot be read; its text must be mended first/],
-      ['assistant_core_settings:\n  skill_mode: replace\n', /the settings have an older layout/],
+      // What the watcher may read meanwhile leaves editing on.
+      [`${whole}assistant_core_settings:\n  skill_mode: replace\n`, /the settings have an older layout/],
     ] as const) {
       writeFileSync(place(), text)
       assert.match((await open(browser)).html, said)
