@@ -21,8 +21,8 @@ describe('on every supported Node', () => {
     const { process: child } = await startDaemon(t)
     const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
     const kilobytes = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1])
-    // Without the collection at the end of the start it keeps 131 MB and more, on each Node.
-    assert.ok(kilobytes < 128_000, `${kilobytes} kB`)
+    // With the collection at the end of the start at most 135 MB on each Node, without it 161 and more.
+    assert.ok(kilobytes < 148_000, `${kilobytes} kB`)
   })
 
   const flags =
