@@ -1,5 +1,6 @@
 /** The running calls, so that `notifications/cancelled` and a revocation can end them; and log levels. */
 import { Cancelled } from '#leaf/errors.ts'
+import { PassingMap } from '#leaf/passing-map.ts'
 import type { Audit } from '../audit/audit.ts'
 import { eventOf } from '../audit/event.ts'
 import type { Principal } from '../core/principal.ts'
@@ -23,8 +24,8 @@ interface Arriving {
 export class RunningCalls {
   readonly #store: Store
   readonly #audit: Audit
-  readonly #calls = new Map<string, Map<Stop, Principal>>()
-  readonly #arriving = new Set<Arriving>()
+  readonly #calls = new PassingMap<string, Map<Stop, Principal>>()
+  readonly #arriving = new PassingMap<Arriving, true>()
 
   constructor(store: Store, audit: Audit) {
     this.#store = store
@@ -55,7 +56,7 @@ export class RunningCalls {
     holds?: () => Promise<boolean>,
   ): Promise<Body | undefined> {
     const one: Arriving = { principal, isOver: false }
-    this.#arriving.add(one)
+    this.#arriving.set(one, true)
     try {
       const whole = await body
       if ((holds === undefined || (await holds())) && !one.isOver) return whole
@@ -69,13 +70,13 @@ export class RunningCalls {
 
   /** Returns the principals of the running calls, and of those that are arriving. */
   principals(): readonly Principal[] {
-    const arriving = [...this.#arriving].map(({ principal }) => principal)
+    const arriving = [...this.#arriving.keys()].map(({ principal }) => principal)
     return [...this.#calls.values()].flatMap((calls) => [...calls.values()]).concat(arriving)
   }
 
   /** Ends every call that the test picks, as its right to run has ended. */
   endWhere(test: (principal: Principal) => boolean): void {
-    for (const one of this.#arriving) one.isOver ||= test(one.principal)
+    for (const one of this.#arriving.keys()) one.isOver ||= test(one.principal)
     for (const calls of this.#calls.values())
       for (const [stop, principal] of calls)
         if (test(principal)) stop.end(new Error('the call may not go on'))

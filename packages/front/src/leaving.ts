@@ -1,13 +1,14 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { PassingMap } from '#leaf/passing-map.ts'
 
 /** The time in which a request must follow its connection when nothing else is waited for. */
 const unreadMilliseconds = 250
 
 /** Graceful shutdown: clients are told at once and served on for a while, and running answers are not cut off. */
 export class Leaving {
-  readonly #answers = new Set<ServerResponse>()
+  readonly #answers = new PassingMap<ServerResponse, true>()
   readonly #sockets = new Set<Socket>()
   #begun = false
   #refuses = false
@@ -34,7 +35,7 @@ export class Leaving {
   /** Adds an answer to wait for; its connection is kept alive unless we are leaving. */
   add(answer: ServerResponse): void {
     if (this.#begun) answer.shouldKeepAlive = false
-    this.#answers.add(answer)
+    this.#answers.set(answer, true)
   }
 
   /** Removes an answer that is no longer waited for. */
@@ -46,7 +47,7 @@ export class Leaving {
   /** Begins to leave: from now on every answer ends its connection. */
   begin(): void {
     this.#begun = true
-    for (const answer of this.#answers) answer.shouldKeepAlive = false
+    for (const answer of this.#answers.keys()) answer.shouldKeepAlive = false
   }
 
   /**

@@ -4,6 +4,7 @@
  * so does one user: where answers wait for a slow disk, those of others still find a place.
  */
 import type { Clock } from '#leaf/clock.ts'
+import { PassingMap } from '#leaf/passing-map.ts'
 import { LargeBodies } from './large-bodies.ts'
 
 /** A request on its way in, and the way to turn it away. */
@@ -50,9 +51,9 @@ export class Places {
   readonly largeBodies = new LargeBodies()
   readonly #clock: Clock
   readonly #most: () => number
-  readonly #arriving = new Map<object, Dawdling>()
+  readonly #arriving = new PassingMap<object, Dawdling>()
   /** How many each user and each network has. */
-  readonly #held = new Map<string, number>()
+  readonly #held = new PassingMap<string, number>()
   #taken = 0
   #takenAnonymously = 0
   readonly #timer: NodeJS.Timeout

@@ -8,6 +8,7 @@
  */
 import type { Socket } from 'node:net'
 import process from 'node:process'
+import { PassingMap } from '#leaf/passing-map.ts'
 
 /** A request that has not begun. */
 export interface Waiting {
@@ -46,9 +47,9 @@ export class WaitingLine {
   readonly #users = new Map<string, string>()
   #waiting = 0
   /** Requests to be refused, one per connection; they are begun after all when nobody else waits. */
-  readonly #aside = new Map<Waiting['socket'], Waiting>()
+  readonly #aside = new PassingMap<Waiting['socket'], Waiting>()
   /** Paused connections by caller; the one answered first comes first. */
-  readonly #unread = new Map<string, Waiting['socket'][]>()
+  readonly #unread = new PassingMap<string, Waiting['socket'][]>()
   /** The time since which somebody has been waiting. */
   #since = 0
   #sliceBegan: number | undefined

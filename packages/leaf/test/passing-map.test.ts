@@ -1,0 +1,83 @@
+/** A map of what soon passes: it is a Map, and V8 keeps nothing of what was in it. */
+import assert from 'node:assert/strict'
+import { Session } from 'node:inspector'
+import { constants, PerformanceObserver } from 'node:perf_hooks'
+import { describe, it } from 'node:test'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { PassingMap } from '#leaf/passing-map.ts'
+import * as fc from '../../../test/helpers/random.ts'
+
+describe('a map of what soon passes', () => {
+  it('holds what a Map holds, in its order, whatever is set and deleted', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(20), fc.boolean()), { minLength: 500, maxLength: 1000 }),
+        (steps) => {
+          const [own, map] = [new PassingMap<number, number>(), new Map<number, number>()]
+          for (const [step, [key, isSet]] of steps.entries()) {
+            if (isSet) {
+              own.set(key, step)
+              map.set(key, step)
+            } else assert.equal(own.delete(key), map.delete(key))
+            assert.deepEqual([own.size, own.get(key), own.has(key)], [map.size, map.get(key), map.has(key)])
+          }
+          assert.deepEqual([...own], [...map])
+          assert.deepEqual([...own.keys()], [...map.keys()])
+          assert.deepEqual([...own.values()], [...map.values()])
+        },
+      ),
+    )
+  })
+
+  it('may be deleted from while it is looked through', () => {
+    const own = new PassingMap<number, true>()
+    for (let key = 0; key < 500; key++) own.set(key, true)
+    const seen = []
+    for (const key of own.keys()) {
+      seen.push(key)
+      own.delete(key)
+    }
+    assert.deepEqual([seen.length, own.size], [500, 0])
+  })
+
+  it('needs no full collection for what has passed, as a Map does', async () => {
+    let full = 0
+    const watching = new PerformanceObserver((list) => {
+      for (const { detail } of list.getEntries())
+        if ((detail as { kind: number }).kind === constants.NODE_PERFORMANCE_GC_MAJOR) full++
+    })
+    watching.observe({ entryTypes: ['gc'] })
+    const collections = async (
+      map: Pick<Map<number, object>, 'set' | 'delete'> | PassingMap<number, object>,
+    ) => {
+      let next = 0
+      const pass = (count: number): void => {
+        for (const end = next + count; next < end; next++) {
+          map.set(next, { next, held: Array.from({ length: 20 }, () => next) })
+          map.delete(next - 4)
+        }
+      }
+      pass(1000)
+      await collectGarbage()
+      await setTimeout(10)
+      const before = full
+      for (let turn = 0; turn < 100; turn++) {
+        pass(10_000)
+        await setImmediate()
+      }
+      await setTimeout(10)
+      return full - before
+    }
+    const [own, plain] = [await collections(new PassingMap()), await collections(new Map<number, object>())]
+    watching.disconnect()
+    assert.ok(own * 2 < plain, `${own} full collections, and ${plain} of a Map`)
+  })
+})
+
+async function collectGarbage(): Promise<void> {
+  const session = new Session()
+  session.connect()
+  await new Promise<void>((done) => session.post('HeapProfiler.collectGarbage', () => done()))
+  await setImmediate()
+  session.disconnect()
+}
