@@ -4,13 +4,13 @@
  * SIGHUP reloads the site or, where a terminal started the daemon, means that the terminal is gone and stops it.
  */
 import { createServer, type Server } from 'node:http'
-import { Session } from 'node:inspector'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { listenForControl } from './control/server.ts'
 import { AppError } from '#leaf/errors.ts'
+import { collectGarbage } from '#leaf/garbage.ts'
 import { createLog } from '#leaf/log.ts'
 import { keptAliveMilliseconds } from '#front/whole-answer.ts'
 import { readSettingsAlone } from './house/open-state.ts'
@@ -92,6 +92,7 @@ export async function runDaemon(
   ready: (daemon: Daemon) => Promise<void>,
 ): Promise<void> {
   const daemon = await startDaemon(options)
+  // What only the start needed is a third of what an idle daemon would keep: V8 leaves its nursery as large as the start made it.
   await collectGarbage()
   const { log, reload } = daemon.services
   const ended = new Promise<NodeJS.Signals>((resolve) => {
@@ -113,19 +114,6 @@ export async function runDaemon(
   await daemon.stop({ drain: signal === 'SIGTERM' })
   // Node aborts when it restores a terminal that is gone; when it dies of the signal, it does not try.
   if (signal === 'SIGHUP') process.kill(process.pid, signal)
-}
-
-/**
- * Gives back what only the start needed, a third of what an idle daemon would keep: V8's own collector leaves its
- * nursery as large as the start made it for as long as nothing is asked.
- */
-async function collectGarbage(): Promise<void> {
-  const session = new Session()
-  session.connect()
-  await new Promise<void>((done) => session.post('HeapProfiler.collectGarbage', () => done()))
-  // Within the turn of the answer the profiler holds the lock that disconnecting waits for.
-  await setImmediate()
-  session.disconnect()
 }
 
 /** Tests the port before a state is made and filled that would serve nobody. */

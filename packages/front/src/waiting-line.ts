@@ -39,7 +39,7 @@ export class WaitingLine {
   readonly #most: () => number
   readonly #isRoomy: () => boolean
   readonly #now: () => number
-  /** The lines by caller; the caller whose turn is next comes first. */
+  /** The lines by caller; the caller whose turn is next comes first. A Map, in which who moves to the end is met again. */
   readonly #lines = new Map<string, Waiting[]>()
   /** By caller: milliseconds used beyond their turns while others waited. */
   readonly #owed = new Map<string, number>()

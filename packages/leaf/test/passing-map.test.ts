@@ -1,9 +1,9 @@
 /** A map of what soon passes: it is a Map, and V8 keeps nothing of what was in it. */
 import assert from 'node:assert/strict'
-import { Session } from 'node:inspector'
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { collectGarbage } from '#leaf/garbage.ts'
 import { PassingMap } from '#leaf/passing-map.ts'
 import * as fc from '../../../test/helpers/random.ts'
 
@@ -43,8 +43,8 @@ describe('a map of what soon passes', () => {
   it('needs no full collection for what has passed, as a Map does', async () => {
     let full = 0
     const watching = new PerformanceObserver((list) => {
-      for (const { detail } of list.getEntries())
-        if ((detail as { kind: number }).kind === constants.NODE_PERFORMANCE_GC_MAJOR) full++
+      for (const entry of list.getEntries() as unknown as { detail: { kind: number } }[])
+        if (entry.detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) full++
     })
     watching.observe({ entryTypes: ['gc'] })
     const collections = async (
@@ -73,11 +73,3 @@ describe('a map of what soon passes', () => {
     assert.ok(own * 2 < plain, `${own} full collections, and ${plain} of a Map`)
   })
 })
-
-async function collectGarbage(): Promise<void> {
-  const session = new Session()
-  session.connect()
-  await new Promise<void>((done) => session.post('HeapProfiler.collectGarbage', () => done()))
-  await setImmediate()
-  session.disconnect()
-}
