@@ -337,6 +337,7 @@ describe('the settings of a site in the browser', () => {
     const browser = await signIn(service, manager)
     const whole = file()
     const before = await open(browser)
+    const told = await audited(service, 'site.edit')
     for (const [text, said] of [
       ['mcp: [', /the file cannot be read; its text must be mended first/],
       // What the watcher may read meanwhile leaves editing on.
@@ -348,6 +349,8 @@ describe('the settings of a site in the browser', () => {
       assert.equal(refused.status, 403)
       assert.equal(file(), text)
     }
+    const refusals = (await audited(service, 'site.edit')).slice(told.length)
+    assert.deepEqual(refusals, [`${manager}  denied`, `${manager}  denied`])
     writeFileSync(place(), 'mcp: [')
     await assert.rejects(operate(service.options, 'site.reload', {}), /has one fault/)
     const files = await open(browser, '/admin/files?file=config/settings.yaml&edit=1')
