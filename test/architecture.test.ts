@@ -17,26 +17,26 @@ const mayImport: Record<string, readonly string[]> = {
   '#leaf': [],
   '#jinja': [],
   '#state': [],
+  '#audit': ['#state'],
   '#front': [],
   '#sandbox': [],
-  core: ['#state', '#sandbox'],
+  core: ['#audit', '#state', '#sandbox'],
   site: ['core'],
-  audit: ['#state', 'core'],
-  users: ['site', 'audit', '#state', 'core'],
-  library: ['site', 'audit', 'users', '#jinja', '#front', '#state', 'core'],
-  documents: ['site', 'audit', 'users', '#sandbox', '#state', 'core'],
+  users: ['site', '#audit', '#state', 'core'],
+  library: ['site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
+  documents: ['site', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
-  tools: ['documents', 'analysis', 'library', 'audit', 'users', 'site', '#sandbox', '#front', 'core'],
+  tools: ['documents', 'analysis', 'library', '#audit', 'users', 'site', '#sandbox', '#front', 'core'],
   web: ['users', '#front', 'core'],
-  oauth: ['web', 'users', 'audit', '#front', '#state', 'core'],
-  mcp: ['tools', 'library', 'audit', '#front', '#state', 'core'],
-  http: ['oauth', 'web', 'library', 'site', 'audit', '#sandbox', '#front', '#state', 'core'],
+  oauth: ['web', 'users', '#audit', '#front', '#state', 'core'],
+  mcp: ['tools', 'library', '#audit', '#front', '#state', 'core'],
+  http: ['oauth', 'web', 'library', 'site', '#audit', '#sandbox', '#front', '#state', 'core'],
   // What ties the folders together.
   house: ['*'],
   '.': ['*'],
   control: ['*'],
   pages: ['*'],
-  cli: ['control', 'house', '.', 'site', 'audit', 'library', '#state', 'core'],
+  cli: ['control', 'house', '.', 'site', '#audit', 'library', '#state', 'core'],
 }
 
 /** What only some places may use. */
@@ -74,7 +74,7 @@ const entrances: { name: RegExp; where: RegExp }[] = [
  * it (a WeakMap) is none of it, nor what a child or thread keeps for itself.
  */
 const keptByProcess: Record<string, { names: readonly string[]; why: string }> = {
-  'audit/line.ts': { names: ['knownNames'], why: 'what a function makes of a text, for so many texts' },
+  '#audit/line.ts': { names: ['knownNames'], why: 'what a function makes of a text, for so many texts' },
   '#leaf/clock.ts': { names: ['last'], why: 'the text of the present second' },
   '#leaf/pattern.ts': { names: ['stepsLeft'], why: 'the budget of work that ends in the turn that began it' },
   '#leaf/redact.ts': { names: ['knownKeys'], why: 'what a function makes of a text, for so many texts' },

@@ -53,10 +53,10 @@ const inPlace: Plugin = {
  * them need is loaded and made fast once. Every other file has a process of its own.
  */
 const together = [
+  'packages/audit/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',
   'packages/state/test/',
-  'test/audit/',
   'test/conformance/',
   'test/core/',
   'test/documents/',

@@ -30,6 +30,12 @@ const isMeant = (name: string, word: string): boolean =>
  */
 const long = [
   ...[
+    'audit/test/crash',
+    'audit/test/ledger',
+    'audit/test/ledger-full-disk',
+    'audit/test/ledger-segments',
+    'audit/test/older-server',
+    'audit/test/stalled',
     'sandbox/test/charts',
     'sandbox/test/cgroups',
     'sandbox/test/extracted-documents',
@@ -73,12 +79,6 @@ const long = [
     'attacks/sql-of-one-user',
     'attacks/unrecorded-reads',
     'attacks/untrusted-work',
-    'audit/crash',
-    'audit/ledger',
-    'audit/ledger-segments',
-    'audit/ledger-full-disk',
-    'audit/older-server',
-    'audit/stalled',
     'house/check-sql',
     'cli/documents',
     'house/consent-and-deed',

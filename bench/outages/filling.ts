@@ -1,7 +1,7 @@
 /** Fills a state with what people and their apps leave behind in years: documents, audit events and tokens. */
 import { join } from 'node:path'
 import process from 'node:process'
-import { openAudit } from '../../src/audit/open-audit.ts'
+import { openAudit } from '#audit/open-audit.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { createLog } from '#leaf/log.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'

@@ -1,8 +1,9 @@
 import process from 'node:process'
-import { clientNames, type Rendering } from '../audit/render.ts'
+import type { Rendering } from '#audit/reading.ts'
 import { auditFilter, documentFilter, fromStart } from '../control/audit.ts'
 import { operations } from '../control/index.ts'
 import { asks, takes } from '../control/input.ts'
+import { clientNames } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './command.ts'
 import { operate, stream, type Item } from './control.ts'
@@ -32,7 +33,7 @@ export const auditCommands = [
       }),
     }),
     run: async ({ format, ...wanted }, options) => {
-      const { exportCsv, exportJsonl } = await import('../audit/export.ts')
+      const { exportCsv, exportJsonl } = await import('#audit/reading.ts')
       const events = stream(options, 'audit.search', wanted)
       // Written as they come: a log may be larger than the memory.
       for await (const text of (format === 'csv' ? exportCsv : exportJsonl)(events)) await write(text)
@@ -51,7 +52,7 @@ export const auditCommands = [
     examples: ['audit show 1234'],
     input: takes({ seq: '<seq>' }),
     run: async ({ seq }, options) => {
-      const { showEvent } = await import('../audit/render.ts')
+      const { showEvent } = await import('#audit/reading.ts')
       const rendering = await renderingFor(options)
       let found = 0
       // When several daemons write one log, each numbers its own events.
@@ -83,7 +84,7 @@ export const auditCommands = [
         '--anchor <file>: check against what syslog or the webhook received as well: lines of the log, or a copy of head.json',
     }),
     run: async ({ anchor, ...wanted }, options) => {
-      const { knownAnchors } = await import('../audit/anchors.ts')
+      const { knownAnchors } = await import('#audit/operations.ts')
       const anchors = anchor === undefined ? {} : { anchors: await knownAnchors(anchor) }
       return operate(options, 'audit.verify', { ...wanted, ...anchors })
     },
@@ -95,7 +96,7 @@ export const auditCommands = [
 
 /** Prints one line for each event in both forms, so that `grep` and `jq` work on a log that never ends. */
 async function printEvents(options: Options, events: Events): Promise<void> {
-  const { changeLines, renderLine } = await import('../audit/render.ts')
+  const { changeLines, renderLine } = await import('#audit/reading.ts')
   const rendering = await renderingFor(options)
   for await (const event of events) {
     const changes = changeLines(event.changes).map((one) => `\n  ${one}`)

@@ -1,6 +1,6 @@
 /** Makes a command from its description: its words, options and arguments come from the schema of its input. */
 import { Argument, Command as CommanderCommand, InvalidArgumentError, Option } from 'commander'
-import { momentOf } from '../audit/question.ts'
+import { momentOf } from '#leaf/moments.ts'
 import type { Input, ParamsOf } from '../control/input.ts'
 import type { CommandDescription } from '../control/operation.ts'
 import { facts, table } from '../control/text.ts'

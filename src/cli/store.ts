@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { AuditCopy } from '../audit/copy.ts'
+import type { AuditCopy } from '#audit/operations.ts'
 import { asks, takes } from '../control/input.ts'
 import { foundText, megabytes, table } from '../control/text.ts'
 import { AppError } from '#leaf/errors.ts'

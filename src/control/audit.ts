@@ -1,5 +1,5 @@
-import { auditStatuses } from '../audit/event.ts'
-import { fileWriter } from '../audit/files/file-ledger.ts'
+import { auditStatuses } from '#audit/audit.ts'
+import { fileWriter } from '#audit/reading.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { logPlace } from './site.ts'
@@ -46,7 +46,7 @@ export const auditOperations = [
       follow: '-f, --follow: go on with events as they come',
     }),
     run: async ({ count = 10, follow, ...wanted }, { audit }: Needs<'audit'>, { signal }) => {
-      const { endOf, followAudit, tailAudit } = await import('../audit/search.ts')
+      const { endOf, followAudit, tailAudit } = await import('#audit/reading.ts')
       const { place } = audit
       // Earlier actions must be in the answer.
       await audit.settled()
@@ -66,7 +66,7 @@ export const auditOperations = [
     name: 'audit.search',
     input: takes(auditFilter),
     run: async (wanted, { audit }: Needs<'audit'>) => {
-      const { searchAudit } = await import('../audit/search.ts')
+      const { searchAudit } = await import('#audit/reading.ts')
       await audit.settled()
       return searchAudit(audit.place, wanted)
     },
@@ -77,7 +77,7 @@ export const auditOperations = [
     examples: ['audit stats --since 7d'],
     input: takes(auditFilter),
     run: async (wanted, { audit }: Needs<'audit'>) => {
-      const { summarizeAudit } = await import('../audit/summary.ts')
+      const { summarizeAudit } = await import('#audit/reading.ts')
       await audit.settled()
       return { log: await audit.stats(), ...(await summarizeAudit(audit.place, wanted)) }
     },

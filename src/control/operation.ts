@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { AppError, messageOf, type AppErrorCode } from '#leaf/errors.ts'
 import type { Services } from '../house/services.ts'
 import type { Input, ParamsOf } from './input.ts'

@@ -7,10 +7,15 @@ import { text } from 'node:stream/consumers'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Services } from '../house/services.ts'
 import { operations, type Operations } from './index.ts'
-import { controlSocketName, isStream, runOperation } from './operation.ts'
-import type { ControlLine, ControlRequest } from './operation.ts'
+import {
+  type ControlLine,
+  type ControlRequest,
+  controlSocketName,
+  isStream,
+  runOperation,
+} from './operation.ts'
 // Loaded at the start, as only operations need these: once the daemon runs, its files may be those of another version.
-import '../audit/summary.ts'
+import '#audit/reading.ts'
 import '../documents/asking/exporting.ts'
 import '../documents/explaining.ts'
 import '../documents/importing/import-rows.ts'

@@ -12,6 +12,11 @@ export interface ActingClient {
 /** The client of a token that an operator issued for no other client. */
 export const commandLine: ActingClient = { id: 'assistant-core-cli', name: 'assistant-core command line' }
 
+/** Returns the names by which people know clients, the command line included. */
+export function clientNames(clients: readonly ActingClient[]): ReadonlyMap<string, string> {
+  return new Map([commandLine, ...clients].map(({ id, name }) => [id, name]))
+}
+
 /**
  * The identity that a request runs as: a user with the roles that count for this request, the client that
  * acts for the user, and the origin of the request. The one thing that `oauth/` hands to `mcp/`.

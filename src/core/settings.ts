@@ -3,6 +3,7 @@
  * shipped file shows every key with its default and is the manual; a test holds the two together.
  */
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { auditSection } from '#audit/settings.ts'
 import { loginSettings, oauthSettings } from './oauth-settings.ts'
 import {
   businessSection,
@@ -99,19 +100,7 @@ export const settingsSchema = objectWith({
     authorize: { ...rate, default: { points: 600, seconds: 60 } },
     exempt_addresses: { ...lines, default: [] },
   }),
-  audit: section({
-    retention_days: { ...nonNegative, default: 180 },
-    max_total_bytes: { ...nonNegative, default: 10737418240 },
-    max_file_bytes: { ...positive, default: 67108864 },
-    max_event_bytes: { ...positive, default: 65536 },
-    max_result_bytes: { ...nonNegative, default: 1000 },
-    syslog: orNone(
-      '^((udp|tcp|tls)://([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]{1,5})?|unix:///.+)$',
-      'udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH',
-    ),
-    webhook: secureUri,
-    webhook_secret_file: secretOrNone,
-  }),
+  audit: auditSection,
   library: businessSection({
     built_ins: { ...flag, default: true },
     channels: { type: 'object', additionalProperties: { type: 'string' }, default: {} },

@@ -1,11 +1,5 @@
+import type { ShownDocuments } from '#audit/audit.ts'
 import type { Cost } from '#leaf/fair-queue.ts'
-
-/** Documents of one doctype that somebody was shown: the first names, and the number of all. */
-export interface ShownDocuments {
-  readonly doctype: string
-  readonly names: readonly string[]
-  readonly count: number
-}
 
 /** The most documents of a doctype that an audit event names; it only counts the others. */
 export const mostNames = 100

@@ -16,7 +16,7 @@
  * - For operators: `explaining.ts`, `state-problems.ts`, `seeds.ts`, which `read-seeds.ts` reads.
  */
 import { unknownAmong } from '#leaf/names.ts'
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { Remembered } from '#leaf/remembered.ts'

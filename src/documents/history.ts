@@ -2,7 +2,7 @@
  * The history of documents: one entry a change, in the order of the transactions. Nothing of it is read and written by all who
  * change a doctype, since they would wait for each other.
  */
-import type { AuditedChange } from '../audit/recording.ts'
+import type { AuditedChange } from '#audit/recording.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Collection, Store, Transaction } from '#state/store.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'

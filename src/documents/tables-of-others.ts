@@ -1,7 +1,7 @@
 /** What the documents of a site ask of tables of others that hold some of them. */
 import type { Stop } from '#leaf/stop.ts'
 import type { Collection } from '#state/store.ts'
-import type { AuditedChange } from '../audit/recording.ts'
+import type { AuditedChange } from '#audit/recording.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Doctype } from './platform/platform.ts'
 import type { Repeatable } from './writing/once.ts'

@@ -1,6 +1,6 @@
 /** A change to documents as one transaction: the change, its history and its audit event are kept together or not at all. */
-import { eventOf } from '../audit/event.ts'
-import { type AuditedChange, recordableChange, type Secrecy } from '../audit/recording.ts'
+import { eventOf } from '#audit/audit.ts'
+import { type AuditedChange, recordableChange, type Secrecy } from '#audit/recording.ts'
 import { isoTime } from '#leaf/clock.ts'
 import type { Transaction } from '#state/store.ts'
 import type { Documents, Reach, Work } from './documents.ts'

@@ -2,13 +2,18 @@
 import { cpSync, existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import process from 'node:process'
-import { keyName } from '../audit/checkpoint.ts'
-import { type AuditCopy, copyLog, verifyExported } from '../audit/copy.ts'
-import { exportedLogs, importLog } from '../audit/import-log.ts'
-import { carryLog } from '../audit/ledger/ledger-log.ts'
-import { openAudit } from '../audit/open-audit.ts'
-import { auditSettingsOf } from '../audit/settings.ts'
-import { verifyAudit } from '../audit/verify.ts'
+import {
+  type AuditCopy,
+  carryLog,
+  copyLog,
+  exportedLogs,
+  importLog,
+  keyName,
+  openAudit,
+  verifyAudit,
+  verifyExported,
+} from '#audit/operations.ts'
+import { auditSettingsOf } from '#audit/settings.ts'
 import { openState, readSettingsAlone } from './open-state.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'

@@ -1,4 +1,4 @@
-import { auditSettingsOf } from '../audit/settings.ts'
+import { auditSettingsOf } from '#audit/settings.ts'
 import type { RefusalOf } from '../core/effects.ts'
 import type { Principal } from '../core/principal.ts'
 import { belonging } from '../documents/belongings.ts'

@@ -2,7 +2,7 @@
 import { chownSync, existsSync, lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { carryLog, fetchLog } from '../audit/ledger/ledger-log.ts'
+import { carryLog, fetchLog } from '#audit/operations.ts'
 import { databaseUrl, readSettingsAlone } from './open-state.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'

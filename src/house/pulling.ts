@@ -4,7 +4,7 @@ import type { Clock } from '#leaf/clock.ts'
 import type { Log } from '#leaf/log.ts'
 import { type Folders, type SecretPath, secretsIn } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { PullSource } from '../site/fetch-site.ts'
 import { exists } from '../site/list-site.ts'
 import {

@@ -1,6 +1,6 @@
 /** Gauges: numbers that are read only when somebody asks. */
 import type { Analysis } from '#sandbox/sandbox.ts'
-import type { AuditLog, AuditStats } from '../audit/open-audit.ts'
+import type { AuditLog, AuditStats } from '#audit/operations.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
 import { metricText, type Sample } from './metric-text.ts'

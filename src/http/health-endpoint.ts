@@ -1,8 +1,7 @@
 /** `/healthz` (does it live), `/readyz` (may it be sent requests, and what is degraded). Both answer when nothing else does. */
 import type { Context, Middleware } from 'koa'
 import type { Analysis } from '#sandbox/sandbox.ts'
-import type { AuditLog, AuditStats } from '../audit/open-audit.ts'
-import type { AuditCondition } from '../audit/writing.ts'
+import type { AuditCondition, AuditLog, AuditStats } from '#audit/operations.ts'
 import { isoTime, type Clock } from '#leaf/clock.ts'
 import type { Settings } from '../core/settings.ts'
 import { version } from '../core/version.ts'

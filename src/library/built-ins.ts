@@ -1,4 +1,4 @@
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { Store, Stored } from '#state/store.ts'
 import type { LibraryReading } from './check-library.ts'
 

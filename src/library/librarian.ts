@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import { changedIn } from './changed.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { openRepository, type Repository } from '../site/git.ts'

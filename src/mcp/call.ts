@@ -1,6 +1,6 @@
 /** One MCP request and its answer: the types that every file of this folder shares. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { Clock } from '#leaf/clock.ts'
 import type { Log } from '#leaf/log.ts'
 import type { Principal } from '../core/principal.ts'

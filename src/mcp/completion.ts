@@ -1,6 +1,5 @@
 /** Answers `completion/complete`: values for prompt arguments and resource templates, only from what the principal may see. */
-import { type Audit, recordAnswer } from '../audit/audit.ts'
-import { eventOf } from '../audit/event.ts'
+import { type Audit, eventOf, recordAnswer } from '#audit/audit.ts'
 import type { Log } from '#leaf/log.ts'
 import { noting } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'

@@ -1,7 +1,6 @@
 /** Asks a person before a tool runs that the site wants confirmed. */
-import type { Audit } from '../audit/audit.ts'
-import { eventOf } from '../audit/event.ts'
-import { pictured } from '../audit/render.ts'
+import { type Audit, eventOf } from '#audit/audit.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { canonical } from '#leaf/strict-json.ts'
 import type { OfferedTool } from '../tools/gate/catalogue.ts'
 import { ApprovalPending } from '../tools/tool.ts'

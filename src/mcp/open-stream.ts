@@ -1,6 +1,6 @@
 /** Opens the streams of GET, where the site allows them: for changes of lists, and to go on with one that broke. */
 import type { Exchange } from '#front/exchange.ts'
-import { eventOf } from '../audit/event.ts'
+import { eventOf } from '#audit/audit.ts'
 import type { Principal } from '../core/principal.ts'
 import type { McpDeps } from './call.ts'
 import type { Channel } from './channel.ts'

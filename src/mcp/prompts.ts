@@ -1,6 +1,5 @@
 /** Answers `prompts/list` and `prompts/get` with the library's prompt templates, in the form of specification §4.5. */
-import { type Audit, recordAnswer } from '../audit/audit.ts'
-import { eventOf, type AuditStatus } from '../audit/event.ts'
+import { type Audit, type AuditStatus, eventOf, recordAnswer } from '#audit/audit.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'

@@ -2,8 +2,7 @@
  * Serves skills as MCP resources: `skill://<name>/SKILL.md` and the files beside it, byte for byte as on disk; and the
  * legacy subscriptions to single resources.
  */
-import type { Audit } from '../audit/audit.ts'
-import { eventOf } from '../audit/event.ts'
+import { type Audit, eventOf } from '#audit/audit.ts'
 import type { Skill, SkillFile } from '../library/words.ts'
 import type { Call, HostViews, Reply } from './call.ts'
 import { readView, viewResources } from './host-views.ts'

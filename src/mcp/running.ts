@@ -1,8 +1,7 @@
 /** The running calls, so that `notifications/cancelled` and a revocation can end them; and log levels. */
 import { Cancelled } from '#leaf/errors.ts'
 import { PassingMap } from '#leaf/passing-map.ts'
-import type { Audit } from '../audit/audit.ts'
-import { eventOf } from '../audit/event.ts'
+import { type Audit, eventOf } from '#audit/audit.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Stop } from '#leaf/stop.ts'

@@ -3,9 +3,8 @@
  * can make since it needs the user's own browser session. In both cases a suspended call belongs to a user, a client
  * and exact arguments, is settled once, is used up when the call comes again, and expires.
  */
-import type { Audit } from '../audit/audit.ts'
-import { eventOf } from '../audit/event.ts'
-import type { Recorded } from '../audit/recording.ts'
+import { type Audit, eventOf } from '#audit/audit.ts'
+import type { Recorded } from '#audit/recording.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'

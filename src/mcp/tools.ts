@@ -1,5 +1,5 @@
 /** Answers `tools/list` and `tools/call` (specification §4.5). Exactly the listed tools can be called. */
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import { messageOf } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '#leaf/secrets.ts'

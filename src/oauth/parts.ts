@@ -2,7 +2,7 @@
 import type { Clock } from '#leaf/clock.ts'
 import type { Log } from '#leaf/log.ts'
 import type { Store } from '#state/store.ts'
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { PowersOf } from '../core/powers.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Accounts } from '../users/accounts.ts'

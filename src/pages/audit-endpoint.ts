@@ -1,11 +1,16 @@
 /** The audit log for auditors: filters, one whole event, export, and events as they come where a script runs. */
 import { Readable } from 'node:stream'
-import { type AuditLine, auditStatuses } from '../audit/event.ts'
-import { exportCsv, exportJsonl } from '../audit/export.ts'
-import { type AuditQuestion, questionFields } from '../audit/question.ts'
-import { clientNames } from '../audit/render.ts'
-import { searchAudit, tailAudit } from '../audit/search.ts'
+import { type AuditLine, auditStatuses } from '#audit/audit.ts'
+import {
+  type AuditQuestion,
+  exportCsv,
+  exportJsonl,
+  questionFields,
+  searchAudit,
+  tailAudit,
+} from '#audit/reading.ts'
 import { isoTime } from '#leaf/clock.ts'
+import { clientNames } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { answerDownload } from '../web/answers.ts'
 import { allowScript } from '../web/browser-middleware.ts'

@@ -2,11 +2,17 @@
 import type { Context } from 'koa'
 import { AppError } from '#leaf/errors.ts'
 import type { Ledger } from '#state/store.ts'
-import type { AuditLine } from '../audit/event.ts'
-import type { AuditFilter } from '../audit/filter.ts'
-import { type AuditQuestion, filterOf, questionFields } from '../audit/question.ts'
-import { pictured, showEvent } from '../audit/render.ts'
-import { endOf, type LogPosition } from '../audit/search.ts'
+import type { AuditLine } from '#audit/audit.ts'
+import {
+  type AuditFilter,
+  type AuditQuestion,
+  endOf,
+  filterOf,
+  type LogPosition,
+  questionFields,
+  showEvent,
+} from '#audit/reading.ts'
+import { pictured } from '#leaf/pictured.ts'
 import type { Needs } from '../control/operation.ts'
 import { auditor, hasRole, type Principal } from '../core/principal.ts'
 import type { UserPageDeps } from './desk-endpoint.ts'

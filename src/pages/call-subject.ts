@@ -1,4 +1,4 @@
-import { pictured } from '../audit/render.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../core/principal.ts'
 import type { WaitingApproval } from '../core/suspended.ts'

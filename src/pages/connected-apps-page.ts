@@ -1,6 +1,6 @@
 /** Connected apps: everything that acts for the user, what it may do, and ending it at once. */
 import type { Needs } from '../control/operation.ts'
-import type { AuditEvent } from '../audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { PowersOf } from '../core/powers.ts'
 import { originOf } from '../web/answers.ts'

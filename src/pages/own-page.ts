@@ -2,7 +2,7 @@
 import type { Needs } from '../control/operation.ts'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import type { AuditEvent } from '../audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { AppError, type AppErrorCode, httpStatusOf } from '#leaf/errors.ts'
 import {
   allowScript,

@@ -1,7 +1,7 @@
 /** The endpoints for signing in and out with a browser. */
 import type { Needs } from '../control/operation.ts'
 import type { Context } from 'koa'
-import { pictured } from '../audit/render.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import {
   answerPage,

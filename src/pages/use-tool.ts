@@ -1,6 +1,6 @@
 /** What people do on pages is done by the tools, through their gate: with their checks, limits and audit events. */
 import type { Needs } from '../control/operation.ts'
-import { eventOf } from '../audit/event.ts'
+import { eventOf } from '#audit/audit.ts'
 import { AppError } from '#leaf/errors.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import { Stop } from '#leaf/stop.ts'

@@ -1,6 +1,6 @@
 /** Every way into an account beside its password: ways that somebody else may have left there, and ending them. */
 import type { Needs } from '../control/operation.ts'
-import type { AuditEvent } from '../audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { hasSecondFactor } from '../users/accounts.ts'
 import type { SecondFactors } from '../users/second-factors.ts'
 import { accessesOf, type AccessDeps } from './connected-apps-page.ts'

@@ -1,5 +1,5 @@
 /** Signing in with a password: one answer for every reason to refuse, and growing delays after failures. */
-import type { Audit } from '../audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import { networkKey } from '#leaf/address.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { appendFile, cp, readFile, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { lineHash } from '../../src/audit/line.ts'
-import { listLogFiles } from '../../src/audit/files/log-files.ts'
-import { verifyAudit } from '../../src/audit/verify.ts'
+import { lineHash } from '#audit/line.ts'
+import { listLogFiles } from '#audit/files/log-files.ts'
+import { verifyAudit } from '#audit/verify.ts'
 import { temporaryFolder } from '../../packages/state/test/state-folder.ts'
-import { daysLater, linesOf, type OpenedAudit, startAudit } from '../audit/audit-folder.ts'
+import { daysLater, linesOf, type OpenedAudit, startAudit } from '../../packages/audit/test/audit-folder.ts'
 
 const call = { type: 'tool.call', status: 'ok', user: 'ann@example.com', target: 'list_documents' } as const
 const edit = {

@@ -141,7 +141,7 @@ const advice = 'what somebody should do, not what the program does'
 const ways = 'an example of what is written'
 
 const days = 86_400 * seconds
-const leastDays = days * constant('src/audit/removal.ts', 'leastDays')
+const leastDays = days * constant('packages/audit/src/removal.ts', 'leastDays')
 
 /** By file: each phrase with a number that stands there, and what it is; `*`: why no other number there is a limit. */
 const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
@@ -152,7 +152,7 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
     '26 KB': 'measured',
     'four charts': 'a picture',
     'a second': constant('src/site/site.ts', 'patienceMilliseconds'),
-    'five seconds': constant('src/audit/writing.ts', 'patienceMilliseconds'),
+    'five seconds': constant('packages/audit/src/writing.ts', 'patienceMilliseconds'),
     'thirty days': leastDays,
     'up to 200,000 documents': constant('src/control/doctor/state.ts', 'manyDocuments'),
     '8 MB': constant('src/house/foundation.ts', 'reserveBytes'),

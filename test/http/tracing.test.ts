@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
-import type { AuditLine } from '../../src/audit/event.ts'
+import type { AuditLine } from '#audit/audit.ts'
 import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
 import { temporaryFolder } from '../helpers/daemon.ts'
 

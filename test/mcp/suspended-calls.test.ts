@@ -1,7 +1,7 @@
 /** One life of a suspended call: whose it is, what settles it, what uses it up, how large it may be. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { AuditEvent } from '../../src/audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { SuspendedCalls } from '../../src/mcp/suspended-calls.ts'

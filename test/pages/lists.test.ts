@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
-import type { AuditLine } from '../../src/audit/event.ts'
+import type { AuditLine } from '#audit/audit.ts'
 import { principalFor } from '../../src/core/principal.ts'
 import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { cancelDocument, submitDocument } from '../../src/documents/writing/lifecycle.ts'

@@ -1,7 +1,7 @@
 /** What a page shows is told with the documents that it shows, and how looking at it ended. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AuditEvent } from '../../src/audit/event.ts'
+import type { AuditEvent } from '#audit/audit.ts'
 import { viewed } from '../../src/pages/viewing.ts'
 import { AppError } from '#leaf/errors.ts'
 import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'

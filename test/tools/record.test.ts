@@ -1,8 +1,8 @@
 /** What the audit log keeps of each call: how it ended, what was answered, and which documents were shown or changed. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AuditEvent } from '../../src/audit/event.ts'
-import { firstPrev, lineText, tellEvent } from '../../src/audit/line.ts'
+import type { AuditEvent } from '#audit/audit.ts'
+import { firstPrev, lineText, tellEvent } from '#audit/line.ts'
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { Stop } from '#leaf/stop.ts'

@@ -1,7 +1,7 @@
 /** Calls as a table: who calls what, whether it is allowed, what must (not) be said, and that a refusal changes nothing. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { AuditStatus } from '../../src/audit/event.ts'
+import type { AuditStatus } from '#audit/audit.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { collectionFor } from '../../src/documents/documents.ts'
 import { type Office, openOffice } from './offices.ts'

@@ -1,7 +1,7 @@
 /** Every role that is shipped opens something: a role that no rule uses promises what is not true. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FileLedger } from '../../src/audit/files/file-ledger.ts'
+import { FileLedger } from '#audit/files/file-ledger.ts'
 import { readPlatform } from '../../src/documents/platform/read-platform.ts'
 import { searchAuditTool } from '../../src/tools/search-audit.ts'
 import { optionalTools } from '../../src/tools/gate/optional-tools.ts'

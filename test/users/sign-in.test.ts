@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Audit } from '../../src/audit/audit.ts'
+import type { Audit } from '#audit/audit.ts'
 import type { Store } from '#state/store.ts'
 import type { Passwords } from '../../src/users/passwords.ts'
 import { peopleOf } from '../../src/users/people.ts'

@@ -1,6 +1,6 @@
 /**
  * The contract of a ledger: an append-only log, the lines of each writer in one order without gaps. The audit log
- * is kept in one: in files (`audit/`), or in the database that several daemons share.
+ * is kept in one: in files (`#audit`), or in the database that several daemons share.
  */
 import type { RawLine } from './lines/read-lines.ts'
 

@@ -1,4 +1,4 @@
-/** What is asked of a server, by what was seen of others. Real servers: `audit/older-server`. */
+/** What is asked of a server, by what was seen of others. Real servers: `packages/audit/test/older-server`. */
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 /** `doctor` on the state: its permissions, its integrity, the disk space, and the files that hold secrets. */
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { FileLedger } from '../../audit/files/file-ledger.ts'
-import { holdingOf, volumeOfFiles, volumeOfLedger } from '../../audit/volume.ts'
+import { FileLedger } from '#audit/reading.ts'
+import { holdingOf, volumeOfFiles, volumeOfLedger } from '#audit/operations.ts'
 import { databaseUrl } from '../../house/open-state.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'

@@ -1,6 +1,6 @@
 /** Exports documents: all that a principal may read, as it may see them, as text that comes while they are read. */
-import { eventOf } from '../../audit/event.ts'
-import { recordable } from '../../audit/recording.ts'
+import { eventOf } from '#audit/audit.ts'
+import { recordable } from '#audit/recording.ts'
 import { noting, type Principal } from '../../core/principal.ts'
 import { mostNames, Shown } from '../../core/shown.ts'
 import { csvLine } from '#leaf/csv.ts'

@@ -3,7 +3,7 @@
  * and update. What a run has done so far is kept in the same transaction, so that a run that was killed goes on where it
  * stood: nothing is made twice.
  */
-import { eventOf } from '../../audit/event.ts'
+import { eventOf } from '#audit/audit.ts'
 import type { Principal } from '../../core/principal.ts'
 import { isoTime } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'

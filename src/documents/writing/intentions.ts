@@ -2,8 +2,8 @@
  * What is about to be changed in databases of others: kept and audited before it is, until the end of it is recorded. What a
  * crash left without an end is settled by what became of the transaction there.
  */
-import { eventOf, refusalOf } from '../../audit/event.ts'
-import { recordableChange } from '../../audit/recording.ts'
+import { eventOf, refusalOf } from '#audit/audit.ts'
+import { recordableChange } from '#audit/recording.ts'
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { randomId } from '#leaf/secrets.ts'

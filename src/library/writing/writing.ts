@@ -4,8 +4,7 @@
  * under the user's name where the site wants that, audited, and followed by a reload.
  */
 import { posix } from 'node:path'
-import { eventOf, refusalOf } from '../../audit/event.ts'
-import type { Audit } from '../../audit/audit.ts'
+import { type Audit, eventOf, refusalOf } from '#audit/audit.ts'
 import { AppError, tooMany } from '#leaf/errors.ts'
 import type { RefusalOf } from '../../core/effects.ts'
 import type { Principal } from '../../core/principal.ts'

@@ -2,7 +2,7 @@ import type { EffectName } from '../../core/effects.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { AppErrorCode } from '#leaf/errors.ts'
 import type { Stop } from '#leaf/stop.ts'
-import type { Recorded } from '../../audit/recording.ts'
+import type { Recorded } from '#audit/recording.ts'
 import type { Content, Tool, ToolContext } from '../tool.ts'
 
 /** The MCP tool annotations, all explicit: clients decide by them whether to ask their user. */

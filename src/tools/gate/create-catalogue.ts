@@ -1,5 +1,5 @@
 import { AppError } from '#leaf/errors.ts'
-import { recordable } from '../../audit/recording.ts'
+import { recordable } from '#audit/recording.ts'
 import { bounded } from '#leaf/pattern.ts'
 import { effects } from '../../core/effects.ts'
 import type { Principal } from '../../core/principal.ts'

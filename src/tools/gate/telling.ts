@@ -1,7 +1,6 @@
 /** Audits tool calls: the envelope of specification §4.5, rule 2, and the documents that were shown. */
-import { eventOf, type AuditStatus } from '../../audit/event.ts'
-import { type Audit, recordAnswer } from '../../audit/audit.ts'
-import { type Recorded, recordable, recordableText, type Secrecy } from '../../audit/recording.ts'
+import { type Audit, type AuditStatus, eventOf, recordAnswer } from '#audit/audit.ts'
+import { type Recorded, recordable, recordableText, type Secrecy } from '#audit/recording.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import { describe, it } from 'node:test'
+import assert from 'node:assert/strict'
+import { stat } from 'node:fs/promises'
+import type { AuditEvent } from '#audit/audit.ts'
+import { FileLedger } from '#audit/files/file-ledger.ts'
+import { listLogFiles } from '#audit/files/log-files.ts'
+import { tailAudit } from '#audit/search.ts'
+import { isApp } from '../../state/test/contract.ts'
+import { currentText, linesOf, startAudit } from './audit-folder.ts'
+
+const call: AuditEvent = {
+  type: 'tool.call',
+  status: 'ok',
+  user: 'ann@example.com',
+  session_id: 's1',
+  target: 'list_documents',
+  execution_time: 0.012,
+}
+
+describe('the audit log', () => {
+  it('holds an event on disk once its promise has settled', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record(call)
+    const [line] = await linesOf(folder)
+    assert.equal(line?.seq, 1)
+    assert.equal(line.time, '2026-01-02T03:04:05.000Z')
+    assert.equal(line.user, 'ann@example.com')
+    assert.equal(line.execution_time, 0.012)
+  })
+
+  it('numbers its lines without gaps and chains each to the bytes of the one before, over restarts', async (t) => {
+    const opened = await startAudit(t)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, index) => opened.audit.record({ ...call, target: `t${index}` })),
+    )
+    const again = await opened.reopen()
+    await again.audit.record(call)
+    const text = (await currentText(again.folder)).trimEnd().split('\n')
+    assert.ok(text.length >= 51)
+    for (const [index, line] of text.entries()) {
+      const { seq, prev } = JSON.parse(line) as { seq: number; prev: string }
+      assert.equal(seq, index + 1)
+      if (index > 0) {
+        assert.equal(
+          prev,
+          createHash('sha256')
+            .update(text[index - 1]!)
+            .digest('base64url'),
+        )
+      }
+    }
+  })
+
+  it('keeps its folder and files to itself', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record(call)
+    assert.equal((await stat(folder)).mode & 0o777, 0o700)
+    for (const { path } of await listLogFiles(folder)) assert.equal((await stat(path)).mode & 0o777, 0o600)
+    assert.equal((await stat(`${folder}/key.pem`)).mode & 0o777, 0o600)
+  })
+
+  it('redacts secrets at any depth and in any text', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record({
+      ...call,
+      error: 'Bearer abcdefghijklmnop was refused',
+      target: 'ac_at_0123456789abcdef0123',
+      data: {
+        arguments: { list: [{ password: 'hunter2', note: 'token ac_rt_0123456789abcdef0123' }] } as never,
+        api_key: 'k',
+      },
+    })
+    const text = await currentText(folder)
+    for (const secret of ['abcdefghijklmnop', 'hunter2', '0123456789abcdef', '"k"']) {
+      assert.ok(!text.includes(secret), secret)
+    }
+    assert.match(text, /\[redacted\]/)
+  })
+
+  it('is one line an event, whatever the texts hold', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    const hostile = 'a\n{"seq":9}\r\u001b]0;x\u0007\u0085\u2028\u2029\u202e\u200b\u{e0041}\u007f"\\'
+    const keys = ['type', 'user', 'client', 'session_id', 'request_id', 'address', 'target', 'error'] as const
+    for (const key of keys) await audit.record({ ...call, [key]: hostile })
+    await audit.record({ ...call, data: { [hostile]: [hostile, { deep: hostile }] } })
+    const lines = await linesOf(folder)
+    assert.equal(lines.length, keys.length + 1)
+    for (const [index, key] of keys.entries()) assert.equal(lines[index]![key], hostile)
+    assert.deepEqual(lines.at(-1)!.data, { [hostile]: [hostile, { deep: hostile }] })
+    assert.match(await currentText(folder), /^[\x20-\x7e\n]*$/)
+  })
+
+  it('cuts what is too large, and says so', async (t) => {
+    const { audit, folder } = await startAudit(t, { max_event_bytes: 4096 })
+    await audit.record({
+      ...call,
+      data: { text: 'x'.repeat(100_000), list: Array.from({ length: 5000 }, (_, i) => i) },
+    })
+    await audit.record({
+      ...call,
+      data: { wide: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`k${i}`, 'v'.repeat(500)])) },
+    })
+    await audit.record({ ...call, error: 'e'.repeat(100_000), user: 'u'.repeat(10_000) })
+    for (const line of (await currentText(folder)).trimEnd().split('\n')) {
+      assert.ok(Buffer.byteLength(line) < 4096 + 300, String(Buffer.byteLength(line)))
+      assert.match(line, /… ?\d+ more|\d+ more/)
+    }
+  })
+
+  it('refuses to be told anything once it is closed, and a refusal nobody waits for harms nobody', async (t) => {
+    const { audit } = await startAudit(t)
+    await audit.close()
+    void audit.record(call)
+    await assert.rejects(audit.record(call), isApp('unavailable'))
+    assert.throws(() => audit.requireWritable(), isApp('unavailable'))
+  })
+
+  it('answers its last events, the newest last', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    for (let index = 0; index < 30; index++) void audit.record({ ...call, target: `t${index}` })
+    await audit.settled()
+    assert.deepEqual(
+      (await tailAudit(new FileLedger(folder), 3)).map(({ target }) => target),
+      ['t27', 't28', 't29'],
+    )
+    assert.equal((await tailAudit(new FileLedger(folder), 1000)).length, 30)
+  })
+})
+
+describe('events told inside a transaction', () => {
+  const notes = { name: 'test.note' } as const
+
+  it('are in the log once, after the transaction was kept, and leave the state', async (t) => {
+    const { audit, store, folder } = await startAudit(t)
+    await store.transaction(async (transaction) => {
+      await transaction.in(store.collection(notes)).put({ id: 'n' })
+      await audit.recordIn(transaction, { ...call, type: 'document.create' })
+      await audit.settled()
+      assert.equal((await linesOf(folder)).length, 0)
+    })
+    await audit.settled()
+    assert.deepEqual(
+      (await linesOf(folder)).map(({ type }) => type),
+      ['document.create'],
+    )
+    assert.equal(store.stats().documents['audit.outbox'], 0)
+  })
+
+  it('are not in the log when the transaction was not kept', async (t) => {
+    const { audit, store, folder } = await startAudit(t)
+    const failing = store.transaction(async (transaction) => {
+      await transaction.in(store.collection(notes)).put({ id: 'n' })
+      await audit.recordIn(transaction, call)
+      throw new Error('no')
+    })
+    await assert.rejects(failing, /no/)
+    await audit.record({ ...call, target: 'later' })
+    assert.deepEqual(
+      (await linesOf(folder)).map(({ target }) => target),
+      ['later'],
+    )
+    assert.equal(await store.collection(notes).count(), 0)
+  })
+
+  it('are redacted before they reach the state', async (t) => {
+    const { audit, store } = await startAudit(t)
+    await store.transaction(async (transaction) => {
+      await audit.recordIn(transaction, { ...call, data: { password: 'hunter2' } })
+      const waiting = await transaction
+        .in(store.collection({ name: 'audit.outbox', indexes: ['log' as never] }))
+        .find()
+      assert.equal(waiting.length, 1)
+      assert.ok(!JSON.stringify(waiting).includes('hunter2'))
+    })
+  })
+})
