@@ -18,25 +18,37 @@ const mayImport: Record<string, readonly string[]> = {
   '#jinja': [],
   '#state': [],
   '#audit': ['#state'],
+  '#site': [],
   '#front': [],
   '#sandbox': [],
   core: ['#audit', '#state', '#sandbox'],
-  site: ['core'],
-  users: ['site', '#audit', '#state', 'core'],
-  library: ['site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
-  documents: ['site', '#audit', 'users', '#sandbox', '#state', 'core'],
+  settings: ['#site', 'core'],
+  users: ['#site', '#audit', '#state', 'core'],
+  library: ['settings', '#site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
+  documents: ['settings', '#site', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
-  tools: ['documents', 'analysis', 'library', '#audit', 'users', 'site', '#sandbox', '#front', 'core'],
+  tools: [
+    'documents',
+    'analysis',
+    'library',
+    '#audit',
+    'users',
+    'settings',
+    '#site',
+    '#sandbox',
+    '#front',
+    'core',
+  ],
   web: ['users', '#front', 'core'],
   oauth: ['web', 'users', '#audit', '#front', '#state', 'core'],
   mcp: ['tools', 'library', '#audit', '#front', '#state', 'core'],
-  http: ['oauth', 'web', 'library', 'site', '#audit', '#sandbox', '#front', '#state', 'core'],
+  http: ['oauth', 'web', 'library', '#site', '#audit', '#sandbox', '#front', '#state', 'core'],
   // What ties the folders together.
   house: ['*'],
   '.': ['*'],
   control: ['*'],
   pages: ['*'],
-  cli: ['control', 'house', '.', 'site', '#audit', 'library', '#state', 'core'],
+  cli: ['control', 'house', '.', 'settings', '#site', '#audit', 'library', '#state', 'core'],
 }
 
 /** What only some places may use. */
@@ -59,7 +71,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^mysql2(\/|$)/,
     where: (file) => /^documents\/sources\/mysql-(?:door|connection)\.ts$/.test(file),
   },
-  { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|site|cli|tools)\//.test(file) },
+  { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|#site|cli|tools)\//.test(file) },
 ]
 
 /** Where time, chance and the environment enter (decision 13). */

@@ -56,6 +56,7 @@ const together = [
   'packages/audit/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',
+  'packages/site/test/',
   'packages/state/test/',
   'test/conformance/',
   'test/core/',
@@ -64,7 +65,7 @@ const together = [
   'test/mcp/',
   'test/oauth/',
   'test/pages/',
-  'test/site/',
+  'test/settings/',
   'test/tools/',
   'test/users/',
 ]

@@ -62,7 +62,7 @@ function howToRows(text: string): ReadonlyMap<string, readonly string[]> {
 const provenElsewhere: Readonly<Record<string, string>> = {
   'an operation': 'test/cli/adding.test.ts',
   'an odd command': 'test/cli/adding.test.ts',
-  'a setting': 'test/site/read-settings.test.ts',
+  'a setting': 'test/settings/read-settings.test.ts',
   'a prompt argument type': 'test/core/value-types.test.ts',
   'a field type': 'test/core/value-types.test.ts',
   'a doctype, prompt, skill': 'test/cli/operations.test.ts',

@@ -13,8 +13,8 @@ import { createLog } from '#leaf/log.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { Librarian } from '../../src/library/librarian.ts'
 import type { Channels } from '../../src/library/versions/channels.ts'
-import { emptyCache, readSite } from '../../src/site/read-site.ts'
-import type { Fault } from '../../src/site/site-files.ts'
+import { emptyCache, readSite } from '#site/read-site.ts'
+import type { Fault } from '#site/site-files.ts'
 import { openEmbeddedStore } from '#state/embedded/store.ts'
 
 const count = Number(process.argv[2] ?? 10_000)

@@ -5,7 +5,7 @@ import process from 'node:process'
 import { asks, takes } from '../control/input.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { PromptTestResult } from '../library/prompts/prompt-tests.ts'
-import { type Fault, faultText } from '../site/site-files.ts'
+import { type Fault, faultText } from '#site/site-files.ts'
 import { defineCommand } from './command.ts'
 import { operate } from './control.ts'
 import { print, tell } from './output.ts'
@@ -95,8 +95,8 @@ export const promptCommands = [
 
 /** Renders a template file as it is on disk; reports every fault of it at once. */
 async function previewFile(file: string, args: Readonly<Record<string, string>>): Promise<string> {
-  const { siteFaults } = await import('../site/site.ts')
-  const { parseSource } = await import('../site/parse-source.ts')
+  const { siteFaults } = await import('#site/site.ts')
+  const { parseSource } = await import('#site/reading.ts')
   const { readTemplate, valuesFor } = await import('../library/prompts/template-file.ts')
   const parsed = parseSource(basename(file), readFileSync(file))
   const faults: Fault[] = [...parsed.faults]
@@ -131,8 +131,8 @@ async function showAgain(file: string, show: () => Promise<void>): Promise<void>
 /** Reads the library of a site, in its folder or at a git reference; throws every fault of the site at once. */
 async function libraryOf(site: string, ref?: string) {
   const { readWholeSite } = await import('../house/snapshot.ts')
-  const { siteFaults } = await import('../site/site.ts')
-  const { readSiteAt } = await import('../site/read-site-at.ts')
+  const { siteFaults } = await import('#site/site.ts')
+  const { readSiteAt } = await import('#site/reading.ts')
   const { reading, faults } = await readWholeSite(site, ref === undefined ? ref : await readSiteAt(site, ref))
   if (faults.length > 0) throw siteFaults(site, faults)
   return reading.library

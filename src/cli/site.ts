@@ -64,7 +64,7 @@ export const siteCommands = [
     examples: ['migrate --site my-site --dry-run'],
     input: takes({ dryRun: '--dry-run: only print what the file would become' }),
     run: async ({ dryRun = false }, { site }) => {
-      const { migrateSiteSettings } = await import('../site/migrate-settings.ts')
+      const { migrateSiteSettings } = await import('../settings/migrate-settings.ts')
       const { changed, changes, text } = await migrateSiteSettings(site, { dryRun })
       return { changed, changes, ...(dryRun && { text }) }
     },

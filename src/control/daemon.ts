@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { AppError } from '#leaf/errors.ts'
 import { readiness, type Vitals } from '../http/health-endpoint.ts'
-import { faultText } from '../site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
 

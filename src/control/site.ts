@@ -22,8 +22,8 @@ export const siteOperations = [
     input: takes({}),
     // Throws AppError `invalid` with the faults when the site is rejected.
     run: async (_params, { reload, pulling, folders }: Needs<'reload' | 'pulling' | 'folders'>) => {
-      const { siteFaults } = await import('../site/site.ts')
-      const { faultText } = await import('../site/site-files.ts')
+      const { siteFaults } = await import('#site/site.ts')
+      const { faultText } = await import('#site/site-files.ts')
       const { outcome, digest, milliseconds, ...read } = await reload('command line')
       if (outcome === 'rejected')
         throw siteFaults(folders.site, read.faults, '; the last good one stays in use')
@@ -45,7 +45,7 @@ export const siteOperations = [
       const { createDocumentMemory } = await import('../documents/memory.ts')
       const { noSql: runSql } = await import('../documents/reports/run-sql.ts')
       const { readWholeSite } = await import('../house/snapshot.ts')
-      const { siteFaults } = await import('../site/site.ts')
+      const { siteFaults } = await import('#site/site.ts')
       const { reading, faults } = await readWholeSite(site)
       // A site that cannot be read cannot be compared with anything.
       if (faults.length > 0) throw siteFaults(site, faults)

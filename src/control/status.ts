@@ -5,7 +5,7 @@ import { version } from '../core/version.ts'
 import { fullest } from '../documents/writing/quota.ts'
 import { readiness, type Vitals } from '../http/health-endpoint.ts'
 import { toolTokens } from '../mcp/tool-tokens.ts'
-import { faultText } from '../site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import type { Needs } from './operation.ts'
 
 /** The services that the status and the readiness depend on. */

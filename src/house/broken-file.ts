@@ -1,8 +1,8 @@
 import { brokenDoctypeFile } from '../documents/platform/doctype-reading.ts'
 import type { Platform } from '../documents/platform/platform.ts'
 import { categoriesFile } from '../library/read-library.ts'
-import type { Fault, SiteFiles } from '../site/site-files.ts'
-import { sourcesFile } from '../site/sources.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
+import { sourcesFile } from '../settings/sources.ts'
 import { rolesFile } from '../users/read-people.ts'
 
 /** The files that hold the names of a noun when these have no file each. */

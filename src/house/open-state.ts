@@ -7,10 +7,10 @@ import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
-import { parseSource } from '../site/parse-source.ts'
-import { readSettings, settingsFile } from '../site/read-settings.ts'
-import { fileFault, type Fault } from '../site/site-files.ts'
-import { siteFaults } from '../site/site.ts'
+import { parseSource } from '#site/reading.ts'
+import { readSettings, settingsFile } from '../settings/read-settings.ts'
+import { fileFault, type Fault } from '#site/site-files.ts'
+import { siteFaults } from '#site/site.ts'
 import {
   type EmbeddedStore,
   openEmbeddedStore,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Folders, namedSecrets, secretsIn } from '#leaf/secret-files.ts'
-import type { Fault } from '../site/site-files.ts'
+import type { Fault } from '#site/site-files.ts'
 import { type OwnTools, withOwnTools } from '../tools/own/own-tools.ts'
 import type { SiteReading } from './snapshot.ts'
 

@@ -5,17 +5,17 @@ import type { Log } from '#leaf/log.ts'
 import { type Folders, type SecretPath, secretsIn } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Audit } from '#audit/audit.ts'
-import type { PullSource } from '../site/fetch-site.ts'
-import { exists } from '../site/list-site.ts'
 import {
   cloneSite,
   finishCheckout,
   isEmptySite,
   type Pulled,
-  pullSite,
   type PullParts,
-} from '../site/pull-site.ts'
-import { settingsFile } from '../site/read-settings.ts'
+  pullSite,
+  type PullSource,
+} from '#site/git.ts'
+import { exists } from '#site/reading.ts'
+import { settingsFile } from '../settings/read-settings.ts'
 import { readSettingsAlone } from './open-state.ts'
 import { readWholeSite } from './snapshot.ts'
 

@@ -13,12 +13,12 @@ import { assistantAdmin, assistantUser, systemManager } from '../core/principal.
 import { rolesFile } from '../users/read-people.ts'
 import { openDoor } from '../documents/sources/site-tables.ts'
 import { writeKeysDdl, writeKeysIn } from '../documents/sources/write-keys.ts'
-import { wholeMessage } from '../site/site-fault.ts'
-import { readSite } from '../site/read-site.ts'
-import { readSettings } from '../site/read-settings.ts'
-import { documentsIn, type Fault, type SiteFiles } from '../site/site-files.ts'
-import { siteFaults } from '../site/site.ts'
-import { readSources, type Source, sourcesFile } from '../site/sources.ts'
+import { wholeMessage } from '#site/checking.ts'
+import { readSite } from '#site/reading.ts'
+import { readSettings } from '../settings/read-settings.ts'
+import { documentsIn, type Fault, type SiteFiles } from '#site/site-files.ts'
+import { siteFaults } from '#site/site.ts'
+import { readSources, type Source, sourcesFile } from '../settings/sources.ts'
 
 /** Tries a database, and names it in `config/sources.yaml`. AppError `unavailable` where it cannot be reached; then nothing is written. */
 export async function addSource(

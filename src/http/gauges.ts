@@ -4,7 +4,7 @@ import type { AuditLog, AuditStats } from '#audit/operations.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
 import { metricText, type Sample } from './metric-text.ts'
-import type { SiteState } from '../site/kept-site.ts'
+import type { SiteState } from '#site/site.ts'
 import type { StoreStats } from '#state/store.ts'
 
 /** The sources of the gauges. */

@@ -1,6 +1,6 @@
 /** Metrics for Prometheus. Audited events are counted where they are audited, so the two can never disagree. */
 import type { AuditEvent } from '#audit/audit.ts'
-import type { ReloadResult } from '../site/kept-site.ts'
+import type { ReloadResult } from '#site/site.ts'
 import { gaugeTexts, type MetricSources } from './gauges.ts'
 import { metricText, Tally, Timings } from './metric-text.ts'
 import { ProcessMetrics } from './process-metrics.ts'

@@ -2,7 +2,7 @@
 import { AppError } from '#leaf/errors.ts'
 import { type EffectName, effects, type RefusalOf } from '../core/effects.ts'
 import { assistantUser, systemManager, type Principal } from '../core/principal.ts'
-import type { Fault, SourceDocument } from '../site/site-files.ts'
+import type { Fault, SourceDocument } from '#site/site-files.ts'
 import type { Guarded } from './words.ts'
 
 /**

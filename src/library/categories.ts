@@ -1,7 +1,7 @@
 import { unknownName } from '#leaf/names.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
-import type { Fault, SourceDocument } from '../site/site-files.ts'
+import { checkDocument } from '#site/checking.ts'
+import type { Fault, SourceDocument } from '#site/site-files.ts'
 import type { Category } from './words.ts'
 import { objectWith } from '#leaf/object-schema.ts'
 

@@ -1,8 +1,8 @@
 /** Checks the library against the rest of the site: people, doctypes, tools, categories. */
 import { didYouMean } from '#leaf/names.ts'
 import { placeIn } from '#leaf/places.ts'
-import { checkReferences, type NameSet } from '../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { checkReferences, type NameSet } from '#site/checking.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import type { People } from '../users/people.ts'
 import type { ReadCategory } from './categories.ts'
 import { reaches } from './access.ts'

@@ -1,7 +1,7 @@
 import { repeat } from '#leaf/turns.ts'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { openRepository } from '../site/git.ts'
+import { openRepository } from '#site/git.ts'
 import type { Librarian, Refreshed } from './librarian.ts'
 import type { Channels } from './versions/channels.ts'
 

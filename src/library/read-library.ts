@@ -1,6 +1,6 @@
 import { changedIn } from './changed.ts'
-import { interpret } from '../site/read-site.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { interpret } from '#site/reading.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import {
   checkSkill,
   checkTemplate,

@@ -3,12 +3,12 @@
  * (io.modelcontextprotocol/skills). Files are served from memory, by exact name, so no path that
  * a peer sends ever reaches the disk.
  */
-import { fileDigest } from '../site/read-site.ts'
+import { fileDigest } from '#site/reading.ts'
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
-import { checkDocument } from '../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { checkDocument } from '#site/checking.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import { visibilityFaults } from './access.ts'
 import { wordsOf } from './prompts/argument-rows.ts'
 import { fitted } from './prompts/lint.ts'

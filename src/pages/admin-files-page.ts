@@ -4,7 +4,7 @@ import { administrationPage } from './administration.ts'
 import { messages } from './messages.ts'
 import type { OwnPage } from './own-page.ts'
 import { createSiteEditor, type SiteEditorParts } from './site-editor.ts'
-import { settingsFile } from '../site/read-settings.ts'
+import { settingsFile } from '../settings/read-settings.ts'
 import { languageOf } from './views.ts'
 
 /** The most bytes that a page shows. */

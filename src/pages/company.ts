@@ -1,7 +1,7 @@
 /** The company's own parts of every page: its logo, its colour, its support contact, its legal links. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { darkAccent } from '../site/contrast.ts'
+import { darkAccent } from '../settings/contrast.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import { pages } from './pages.ts'

@@ -16,7 +16,7 @@ import {
 import { type FormLimits, type PageForm, readPageForm } from '../web/page-form.ts'
 import { isOfType, originOf } from '../web/answers.ts'
 import { asked } from '../web/params.ts'
-import type { Fault } from '../site/site-files.ts'
+import type { Fault } from '#site/site-files.ts'
 import type { SignedIn } from '../users/sessions.ts'
 import { messages } from './messages.ts'
 import { pageEndpoint } from './page-endpoint.ts'

@@ -1,6 +1,6 @@
 /** The editor of prompts: a text is tried and checked as it stands, then saved where the person chose. */
 import { AppError } from '#leaf/errors.ts'
-import type { Fault } from '../site/site-files.ts'
+import type { Fault } from '#site/site-files.ts'
 import { asked } from '../web/params.ts'
 import { messages } from './messages.ts'
 import type { Deed, OwnPage, Visit } from './own-page.ts'

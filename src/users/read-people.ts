@@ -6,8 +6,8 @@ import { objectWith } from '#leaf/object-schema.ts'
 import { references } from '#leaf/references.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
-import { checkDocument, checkReferences, requiredDocument } from '../site/check-document.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../site/site-files.ts'
+import { checkDocument, checkReferences, requiredDocument } from '#site/checking.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import { peopleOf, type People, type Role, type User } from './people.ts'
 
 /** The file of a site's users. */

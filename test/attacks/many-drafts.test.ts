@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { operate } from '../../src/cli/control.ts'
 import { admin, promptService, sales, visitor, type PromptService } from '../pages/prompt-service.ts'
-import { withoutGit } from '../site/site-folder.ts'
+import { withoutGit } from '../../packages/site/test/site-folder.ts'
 
 const draft = (owner: string, body = 'Hello'): string =>
   `---\ntitle: A draft\nstatus: Draft\nvisibility: Private\nowner: ${owner}\n---\n${body}\n`

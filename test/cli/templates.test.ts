@@ -14,8 +14,8 @@ import { firstPerson, initSite, templates, type Template } from '../../src/cli/s
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { Stop } from '#leaf/stop.ts'
 import { runPromptTests } from '../../src/library/prompts/prompt-tests.ts'
-import { readSite } from '../../src/site/read-site.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { readSite } from '#site/read-site.ts'
+import { faultText } from '#site/site-files.ts'
 import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { runService } from './running-service.ts'
 

@@ -10,7 +10,7 @@ import { readReportFilters } from '../../src/documents/reports/report-filters.ts
 import { countDocuments } from '../helpers/count-documents.ts'
 import { readValue } from '../../src/documents/values.ts'
 import { readPlatform } from '../../src/documents/platform/read-platform.ts'
-import { type Fault, faultText } from '../../src/site/site-files.ts'
+import { type Fault, faultText } from '#site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { compileSchema } from '#leaf/schema.ts'
 import { typedArguments } from '../../src/tools/gate/typed-arguments.ts'

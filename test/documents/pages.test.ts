@@ -8,7 +8,7 @@ import { listDocuments } from '../../src/documents/asking/reading.ts'
 import { searchDocuments, suggestLinks } from '../../src/documents/asking/searching.ts'
 import { deleteDocument } from '../../src/documents/writing/updating.ts'
 import { fitRows } from '../../src/tools/gate/fit-rows.ts'
-import type { Fault } from '../../src/site/site-files.ts'
+import type { Fault } from '#site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { openCompany, siteOf, someone } from './trading-company.ts'
 

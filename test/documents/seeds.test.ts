@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { readPlatform } from '../../src/documents/platform/read-platform.ts'
 import { readSeeds } from '../../src/documents/platform/read-seeds.ts'
 import { loadSeeds } from '../../src/documents/platform/seeds.ts'
-import { type Fault, faultText } from '../../src/site/site-files.ts'
+import { type Fault, faultText } from '#site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 import { openCompany, siteOf } from './trading-company.ts'
 

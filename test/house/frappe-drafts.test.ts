@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { initSite } from '../../src/cli/site.ts'
 import { addSource, draftFrom } from '../../src/house/source-drafts.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { temporaryFolder } from '../helpers/daemon.ts'
 import { noMariadb, startMariadb } from '../helpers/mariadb.ts'
 

@@ -151,7 +151,7 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
     'port 8787': setting('server.port'),
     '26 KB': 'measured',
     'four charts': 'a picture',
-    'a second': constant('src/site/site.ts', 'patienceMilliseconds'),
+    'a second': constant('packages/site/src/site.ts', 'patienceMilliseconds'),
     'five seconds': constant('packages/audit/src/writing.ts', 'patienceMilliseconds'),
     'thirty days': leastDays,
     'up to 200,000 documents': constant('src/control/doctor/state.ts', 'manyDocuments'),
@@ -169,14 +169,14 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
     'half a minute':
       constant('src/tools/own/module-process.ts', 'mostLoading') *
       constant('src/tools/own/module-process.ts', 'tickMilliseconds'),
-    'up to five minutes': constant('src/site/watched.ts', 'longestPause'),
+    'up to five minutes': constant('packages/site/src/watched.ts', 'longestPause'),
   },
   'config/settings.yaml': {
     'a second': constant('packages/front/src/waiting-line.ts', 'burst'),
     'a quarter of a second': constant('packages/front/src/waiting-line.ts', 'patience'),
     'four fifths': constant('packages/front/src/places.ts', 'anonymousShare'),
     'Ten times': constant('packages/front/src/held-connections.ts', 'aPlace'),
-    'at most 100 kB': constant('src/site/company-logo.ts', 'mostBytes'),
+    'at most 100 kB': constant('src/settings/company-logo.ts', 'mostBytes'),
     'at most 60': most('oauth.code_seconds'),
     'at most 1000': most('mcp.page_size'),
     'ten milliseconds': constant('src/oauth/rate-limits.ts', 'millisecondsOfPoint'),

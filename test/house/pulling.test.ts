@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { folders, type RunningService, runService } from '../cli/running-service.ts'
 import { temporaryFolder } from '../helpers/daemon.ts'
-import { gitIn, withoutGit, writeFiles } from '../site/site-folder.ts'
+import { gitIn, withoutGit, writeFiles } from '../../packages/site/test/site-folder.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 
 const visit = (text: string): string =>

@@ -9,7 +9,7 @@ import { checkSite } from '../../src/house/check-site.ts'
 import { noMeans } from '../../src/house/check-sql.ts'
 import { checksSeeds, trySeeds } from '../../src/house/seeding.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { folders, noPython, runService } from '../cli/running-service.ts'
 
 const file = 'config/seeds/more.yaml'

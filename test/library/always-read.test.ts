@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
-import type { Fault } from '../../src/site/site-files.ts'
+import type { Fault } from '#site/site-files.ts'
 import { folders, mcpPath, runService } from '../cli/running-service.ts'
 
 const prompt = (id: string, visibility: string): string =>

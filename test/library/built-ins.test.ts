@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readSite } from '../../src/site/read-site.ts'
+import { readSite } from '#site/read-site.ts'
 import { as, folderWith, open, template, world, write } from './library-site.ts'
 
 const admin = as('admin@example.com')

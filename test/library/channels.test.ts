@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Channels } from '../../src/library/versions/channels.ts'
 import type { Library } from '../../src/library/library.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { as, check, commitAll, folderWith, git, open, template, world, write } from './library-site.ts'
 
 const beta = as('beta@example.com')

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Channels } from '../../src/library/versions/channels.ts'
 import { fileChanges } from '../../src/library/versions/history.ts'
 import { PromptWriter } from '../../src/library/writing/writing.ts'
-import { fileDigest } from '../../src/site/read-site.ts'
+import { fileDigest } from '#site/read-site.ts'
 import {
   as,
   commitAll,

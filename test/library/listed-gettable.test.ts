@@ -6,8 +6,8 @@ import type { PromptRow } from '../../src/library/prompts/prompt-rows.ts'
 import { promptMethods, type PromptMethod } from '../../src/library/prompt-methods.ts'
 import { Previews } from '../../src/library/prompts/previews.ts'
 import { PromptWriter } from '../../src/library/writing/writing.ts'
-import { parseSource } from '../../src/site/parse-source.ts'
-import type { SiteFiles, SourceDocument } from '../../src/site/site-files.ts'
+import { parseSource } from '#site/parse-source.ts'
+import type { SiteFiles, SourceDocument } from '#site/site-files.ts'
 import { as, folderWith, lacksNothing, links, source, world, unbounded, refusalOf } from './library-site.ts'
 
 const roles = ['System Manager', 'Assistant User', 'Sales User', 'HR User']

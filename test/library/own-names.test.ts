@@ -9,7 +9,7 @@ import { folderOfPerson, promptNameFor, templateId } from '../../src/library/wri
 import type { Channels } from '../../src/library/versions/channels.ts'
 import { fileChanges, versionHistory } from '../../src/library/versions/history.ts'
 import { PromptWriter } from '../../src/library/writing/writing.ts'
-import { fileDigest, readSite } from '../../src/site/read-site.ts'
+import { fileDigest, readSite } from '#site/read-site.ts'
 import {
   as,
   check,

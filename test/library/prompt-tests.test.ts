@@ -6,7 +6,7 @@ import {
   runPromptTests,
   testResults,
 } from '../../src/library/prompts/prompt-tests.ts'
-import { faultText, type Fault } from '../../src/site/site-files.ts'
+import { faultText, type Fault } from '#site/site-files.ts'
 import { check, open, openWith, template, write } from './library-site.ts'
 
 const tested = template(

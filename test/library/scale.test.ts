@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Channels } from '../../src/library/versions/channels.ts'
-import { emptyCache, readSite } from '../../src/site/read-site.ts'
-import { openSite } from '../../src/site/site.ts'
-import type { Fault } from '../../src/site/site-files.ts'
+import { emptyCache, readSite } from '#site/read-site.ts'
+import { openSite } from '#site/site.ts'
+import type { Fault } from '#site/site-files.ts'
 import { testLog } from '../../packages/state/test/state-folder.ts'
 import {
   as,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Channels } from '../../src/library/versions/channels.ts'
 import { PromptWriter } from '../../src/library/writing/writing.ts'
-import { readSite } from '../../src/site/read-site.ts'
+import { readSite } from '#site/read-site.ts'
 import {
   as,
   commitAll,

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sha256 } from '#leaf/secrets.ts'
-import { accentContrast, darkAccent } from '../../src/site/contrast.ts'
+import { accentContrast, darkAccent } from '../../src/settings/contrast.ts'
 import { copyOfShippedSite, startDaemon } from '../helpers/daemon.ts'
 import { startServer } from '../oauth/server.ts'
 

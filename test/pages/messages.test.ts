@@ -7,7 +7,7 @@ import nunjucks from 'nunjucks'
 import { parse } from 'yaml'
 import { compileSchema } from '#leaf/schema.ts'
 import { settingsSchema } from '../../src/core/settings.ts'
-import { defaultSettings } from '../../src/site/read-settings.ts'
+import { defaultSettings } from '../../src/settings/read-settings.ts'
 import { messages } from '../../src/pages/messages.ts'
 import { everySetting } from '../../src/pages/setting-fields.ts'
 import { startServer } from '../oauth/server.ts'
@@ -298,7 +298,7 @@ describe('the messages of the pages', () => {
     const files = [
       ...['machine', 'state'].map((name) => `control/doctor/${name}`),
       'http/health-endpoint',
-      'audit/volume',
+      '../packages/audit/src/volume',
       '../packages/sandbox/src/sandbox',
       ...['source-door', 'table-source'].map((name) => `documents/sources/${name}`),
     ]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { mcpPath } from '../cli/running-service.ts'
-import { withoutGit } from '../site/site-folder.ts'
+import { withoutGit } from '../../packages/site/test/site-folder.ts'
 import { admin, hr, promptService, sales, visitor, type PromptService } from './prompt-service.ts'
 
 const draft = (owner: string, lines = 'status: Draft\nvisibility: Private'): string =>

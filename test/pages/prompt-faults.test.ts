@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { runCli } from '../helpers/daemon.ts'
-import { withoutGit, writeFiles } from '../site/site-folder.ts'
+import { withoutGit, writeFiles } from '../../packages/site/test/site-folder.ts'
 import { admin, promptService, sales, visitor, type PromptService } from './prompt-service.ts'
 
 const file = 'prompts/letter.md'

@@ -7,7 +7,7 @@ import type { AuditLine } from '#audit/audit.ts'
 import { stream } from '../../src/cli/control.ts'
 import { folders, runService, type RunningService } from '../cli/running-service.ts'
 import { Browser, type Page } from '../helpers/browser.ts'
-import { gitIn, writeFiles } from '../site/site-folder.ts'
+import { gitIn, writeFiles } from '../../packages/site/test/site-folder.ts'
 
 const password = 'correct horse battery staple'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { stream } from '../../src/cli/control.ts'
-import { writeFiles } from '../site/site-folder.ts'
+import { writeFiles } from '../../packages/site/test/site-folder.ts'
 import { folders, runService, type RunningService } from '../cli/running-service.ts'
 import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { page, password, signIn } from './administered.ts'

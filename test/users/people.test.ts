@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { parseSource } from '../../src/site/parse-source.ts'
-import { faultText, type Fault, type SourceDocument } from '../../src/site/site-files.ts'
+import { parseSource } from '#site/parse-source.ts'
+import { faultText, type Fault, type SourceDocument } from '#site/site-files.ts'
 import { readPeople } from '../../src/users/read-people.ts'
 
 function read(texts: { users?: string; roles?: string }) {

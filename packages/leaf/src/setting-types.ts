@@ -3,7 +3,7 @@ import { objectWith } from './object-schema.ts'
 import { secretName } from './secret-files.ts'
 import { business, host } from './who-decides.ts'
 
-/** A text with one value per line, or a list; read both (see `linesOf`). `site/read-settings` always passes on a list. */
+/** A text with one value per line, or a list; read both (see `linesOf`). `settings/read-settings` always passes on a list. */
 export const lines = { type: ['array', 'string'], items: { type: 'string' } } as const
 /** A text that matches a pattern, which `title` says in words, or null. */
 export function orNone(pattern: string, title: string) {

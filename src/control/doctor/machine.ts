@@ -14,7 +14,7 @@ import { createLog } from '#leaf/log.ts'
 import type { Settings } from '../../core/settings.ts'
 import { changesOnDisk } from '../../documents/told-outcomes.ts'
 import { packageFolder } from '../../core/version.ts'
-import { faultText } from '../../site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { lockHolder } from '#state/operations.ts'
 import {
   broken,

@@ -1,5 +1,5 @@
 /** The plan of an import: which column gives which field, how its values are written, and the batches that come of it. */
-import { fileDigest } from '../../site/read-site.ts'
+import { fileDigest } from '#site/reading.ts'
 import { AppError } from '#leaf/errors.ts'
 import { canonical } from '#leaf/strict-json.ts'
 import { isMissing, show } from '../../core/values.ts'

@@ -1,6 +1,6 @@
 /** Shared by the readers of doctypes: their context, and the wording of faults. */
 import { unknownName } from '#leaf/names.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../../site/site-files.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import type { DoctypeSource } from './doctype-schema.ts'
 import { type Expression, parseExpression } from './expression.ts'

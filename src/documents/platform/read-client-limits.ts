@@ -1,7 +1,7 @@
 /** Reads `config/clients.yaml`: the most that OAuth clients may use, whoever they act for. */
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
-import { checkDocument, checkReferences } from '../../site/check-document.ts'
-import type { Fault, SiteFiles } from '../../site/site-files.ts'
+import { checkDocument, checkReferences } from '#site/checking.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import type { ClientLimit } from './platform.ts'
 import { sourceOf } from './doctype-reading.ts'

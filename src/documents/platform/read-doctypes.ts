@@ -1,8 +1,8 @@
 /** Reads `config/doctypes/*.yaml`; every fault is collected with its place, none is thrown. */
 import { asserted, bound, residueOf } from '#state/questions.ts'
 import { compileSchema } from '#leaf/schema.ts'
-import { checkDocument, checkReferences, type NameSet } from '../../site/check-document.ts'
-import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '../../site/site-files.ts'
+import { checkDocument, checkReferences, type NameSet } from '#site/checking.ts'
+import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { type Reading, readExpression, sourceOf } from './doctype-reading.ts'
 import { type DoctypeSource, doctypeSchema } from './doctype-schema.ts'

@@ -1,5 +1,5 @@
 /** Reads the fields of a doctype. */
-import type { SourceDocument } from '../../site/site-files.ts'
+import type { SourceDocument } from '#site/site-files.ts'
 import { ownField, type Reading, readExpression, sourceOf } from './doctype-reading.ts'
 import type { DoctypeSource, FieldSource } from './doctype-schema.ts'
 import type { Field } from './platform.ts'

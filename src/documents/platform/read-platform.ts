@@ -1,5 +1,5 @@
-import type { Fault, SiteFiles } from '../../site/site-files.ts'
-import { readSources } from '../../site/sources.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
+import { readSources } from '../../settings/sources.ts'
 import type { People } from '../../users/people.ts'
 import type { Doctype, Platform } from './platform.ts'
 import { readClientLimits } from './read-client-limits.ts'

@@ -5,7 +5,7 @@
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { systemPrincipal } from '../../core/principal.ts'
-import { type Fault, faultText } from '../../site/site-files.ts'
+import { type Fault, faultText } from '#site/site-files.ts'
 import type { Store, Transaction } from '#state/store.ts'
 import { changeOf } from '../writing/change.ts'
 import { insertDocument } from '../writing/creating.ts'

@@ -1,7 +1,7 @@
 /** What the texts of doctypes and workflows are called in other languages. Names, by which everything is found, stay. */
 import { didYouMean } from '#leaf/names.ts'
 import { objectWith } from '#leaf/object-schema.ts'
-import type { Fault, SourceDocument } from '../../site/site-files.ts'
+import type { Fault, SourceDocument } from '#site/site-files.ts'
 import type { Doctype, Platform } from './platform.ts'
 
 /** The schema of `translations`: by language, what a text of the file is called there. */

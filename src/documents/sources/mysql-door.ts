@@ -2,7 +2,7 @@
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise'
 import { randomId } from '#leaf/secrets.ts'
 import type { Queryable } from '#state/postgres.ts'
-import type { Source } from '../../site/sources.ts'
+import type { Source } from '../../settings/sources.ts'
 import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import type { SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking, Writing } from './door.ts'

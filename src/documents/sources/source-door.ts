@@ -2,7 +2,7 @@
 import { DatabaseError, type Pool } from 'pg'
 import { AppError } from '#leaf/errors.ts'
 import type { Queryable } from '#state/postgres.ts'
-import type { Source } from '../../site/sources.ts'
+import type { Source } from '../../settings/sources.ts'
 import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import { lookOf, type SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking, Writing } from './door.ts'

@@ -1,6 +1,6 @@
 /** How long sources of every kind may take, and as whom they are asked. */
 import type { Principal } from '../../core/principal.ts'
-import type { Source } from '../../site/sources.ts'
+import type { Source } from '../../settings/sources.ts'
 
 /** Milliseconds in which a source has to answer what is asked of its catalogue. */
 export const lookMilliseconds = 8000

@@ -1,7 +1,7 @@
 /** Connections to a database of others. */
 import { type ClientConfig, DatabaseError, escapeIdentifier, escapeLiteral, Pool, type PoolClient } from 'pg'
 import type { Principal } from '../../core/principal.ts'
-import type { Source } from '../../site/sources.ts'
+import type { Source } from '../../settings/sources.ts'
 import { type inWriting, writingLimits } from './in-writing.ts'
 import { callerOf, type SecretOf } from './source-limits.ts'
 import { exactTypes } from './sql-values.ts'

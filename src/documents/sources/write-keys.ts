@@ -5,7 +5,7 @@
  */
 import { AppError } from '#leaf/errors.ts'
 import { type Queryable, quotedName } from '#state/postgres.ts'
-import { type Source, sourcesFile } from '../../site/sources.ts'
+import { type Source, sourcesFile } from '../../settings/sources.ts'
 import type { Origin } from '../platform/platform.ts'
 import type { ChangeThere, TransactionThere } from '../tables-of-others.ts'
 import { usedOtherwise } from '../writing/once.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { FileRevision, Repository } from '../../site/git.ts'
-import { parseSource } from '../../site/parse-source.ts'
+import type { FileRevision, Repository } from '#site/git.ts'
+import { parseSource } from '#site/reading.ts'
 import { readTemplate, type ReadTemplate } from '../prompts/template-file.ts'
 import { noVersion, type PromptVersion, type VersionLine } from './versions.ts'
 

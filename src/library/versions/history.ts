@@ -1,5 +1,5 @@
 import { isoTime } from '#leaf/clock.ts'
-import { parseSource } from '../../site/parse-source.ts'
+import { parseSource } from '#site/reading.ts'
 import { unifiedDiff } from './diff.ts'
 import type { PromptTemplate } from '../words.ts'
 import type { LibraryReading } from '../check-library.ts'

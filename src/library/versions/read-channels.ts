@@ -1,9 +1,9 @@
 /** Reads the libraries of channels: the site's library at branches, tags and commits. */
 import { messageOf } from '#leaf/errors.ts'
-import type { Repository } from '../../site/git.ts'
-import { settingFault } from '../../site/read-settings.ts'
-import { readSiteAt } from '../../site/read-site-at.ts'
-import type { Fault, SiteFiles } from '../../site/site-files.ts'
+import type { Repository } from '#site/git.ts'
+import { settingFault } from '../../settings/read-settings.ts'
+import { readSiteAt } from '#site/reading.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
 import { defaultChannel } from './channels.ts'
 import type { LibraryReading, Surroundings, TemplateCache } from '../check-library.ts'
 import { readTested } from '../read-library.ts'

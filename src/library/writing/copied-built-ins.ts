@@ -1,4 +1,4 @@
-import type { SiteFiles } from '../../site/site-files.ts'
+import type { SiteFiles } from '#site/site-files.ts'
 
 /**
  * Removes from a site the byte-for-byte copies of the package's own prompts and skills: a site that began

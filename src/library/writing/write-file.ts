@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../../core/principal.ts'
-import { openRepository, type Repository } from '../../site/git.ts'
+import { openRepository, type Repository } from '#site/git.ts'
 import { replaceSiteFile } from './site-file.ts'
 import { requireBegan, type TemplateWork } from './writing-rules.ts'
 

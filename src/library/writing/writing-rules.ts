@@ -1,8 +1,8 @@
 /** The rules for writing a template: who may, what it must be, and that nobody's work is lost. */
 import { AppError } from '#leaf/errors.ts'
 import { systemManager, type Principal } from '../../core/principal.ts'
-import { fileDigest } from '../../site/read-site.ts'
-import { faultText, fileFault, type Fault } from '../../site/site-files.ts'
+import { fileDigest } from '#site/reading.ts'
+import { faultText, fileFault, type Fault } from '#site/site-files.ts'
 import { isOffered, isWider, mayChange } from '../access.ts'
 import type { Channels } from '../versions/channels.ts'
 import type { Library } from '../library.ts'

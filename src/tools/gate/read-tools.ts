@@ -1,9 +1,9 @@
 /** Reads `config/tools.yaml`: the site's settings for each tool, and the tools that its people are offered. */
 import { references } from '#leaf/references.ts'
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
-import type { Fault, SiteFiles, SourceDocument } from '../../site/site-files.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
-import { checkDocument, checkReferences, type NameSet } from '../../site/check-document.ts'
+import { checkDocument, checkReferences, type NameSet } from '#site/checking.ts'
 import type { Confirmation } from './catalogue.ts'
 import { settableEffects } from '../../core/effects.ts'
 import { optionalTools } from './optional-tools.ts'

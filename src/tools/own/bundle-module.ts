@@ -2,7 +2,7 @@ import { SourceMap } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BuildFailure, Plugin } from 'esbuild'
-import { type Fault, fileFault } from '../../site/site-files.ts'
+import { type Fault, fileFault } from '#site/site-files.ts'
 import { bundleName } from './module-messages.ts'
 
 /** A module of the site as it is on disk now, with its imports from the site, in one text. */

@@ -1,5 +1,5 @@
-import type { Fault } from '../../site/site-files.ts'
-import type { Dependency } from '../../site/watched.ts'
+import type { Fault } from '#site/site-files.ts'
+import type { Dependency } from '#site/site.ts'
 import type { Tool } from '../tool.ts'
 
 /** A warning about what works. */

@@ -1,7 +1,7 @@
 import { AppError } from '#leaf/errors.ts'
 import type { SecretPath } from '#leaf/secret-files.ts'
 import { traceparentOf } from '../../core/trace-context.ts'
-import type { SourceDocument } from '../../site/site-files.ts'
+import type { SourceDocument } from '#site/site-files.ts'
 import { fitRows } from '../gate/fit-rows.ts'
 import type { Tool } from '../tool.ts'
 import { type Vouch, vouchedFor } from './assertion.ts'

@@ -1,7 +1,7 @@
-import { fileFault } from '../../site/site-files.ts'
+import { fileFault } from '#site/site-files.ts'
 import type { Bundle } from './bundle-module.ts'
 import { bundleName, type Thrown } from './module-messages.ts'
-import { SiteFault } from '../../site/site-fault.ts'
+import { SiteFault } from '#site/checking.ts'
 
 const frame = new RegExp(`${bundleName}:(\\d+):(\\d+)`, 'g')
 

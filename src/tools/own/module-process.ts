@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Frames } from '#sandbox/frames.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
-import { type Fault, fileFault } from '../../site/site-files.ts'
+import { type Fault, fileFault } from '#site/site-files.ts'
 import { AnswerPending, type Tool, type ToolContext } from '../tool.ts'
 import { asJson } from '../gate/output.ts'
 import type { Bundle } from './bundle-module.ts'
@@ -25,7 +25,7 @@ import {
   type Thrown,
   type ToModule,
 } from './module-messages.ts'
-import { placeText, SiteFault } from '../../site/site-fault.ts'
+import { placeText, SiteFault } from '#site/checking.ts'
 
 /** Milliseconds between two pings of a module, and the number of pings that it may miss. */
 const tickMilliseconds = 5000

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { createLog, type Log } from '#leaf/log.ts'
 import type { SecretPath } from '#leaf/secret-files.ts'
-import { type Fault, faultText, type SourceDocument } from '../../site/site-files.ts'
+import { type Fault, faultText, type SourceDocument } from '#site/site-files.ts'
 import type { Tool } from '../tool.ts'
 import type { Vouch } from './assertion.ts'
 import { bundleModule } from './bundle-module.ts'
@@ -14,8 +14,7 @@ import type { OwnDefinitions, OwnModule } from './read-own-tools.ts'
 import { SiteTables } from '../../documents/sources/site-tables.ts'
 import { secretFrom } from './templates.ts'
 import { upstreamParts } from './upstream-tools.ts'
-import type { Trouble } from '../../site/watched.ts'
-import { type Entry, type Tell, WatchedEntries } from '../../site/watched-entries.ts'
+import { type Entry, type Tell, type Trouble, WatchedEntries } from '#site/site.ts'
 
 interface OwnParts {
   readonly log: Log

@@ -2,16 +2,9 @@
 import { placeIn } from '#leaf/places.ts'
 import { unknownName } from '#leaf/names.ts'
 import { compileSchema, pathText } from '#leaf/schema.ts'
-import { checkDocument, checkReferences, type NameSet } from '../../site/check-document.ts'
-import {
-  documentsIn,
-  type Fault,
-  fileFault,
-  type SiteFiles,
-  type SourceDocument,
-} from '../../site/site-files.ts'
-import { readSources, sourcesFile, type Sources } from '../../site/sources.ts'
-import { statementFault } from '../../site/statement-fault.ts'
+import { checkDocument, checkReferences, type NameSet, statementFault } from '#site/checking.ts'
+import { documentsIn, type Fault, fileFault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
+import { readSources, sourcesFile, type Sources } from '../../settings/sources.ts'
 import type { People } from '../../users/people.ts'
 import type { Tool } from '../tool.ts'
 import {

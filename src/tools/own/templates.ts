@@ -1,8 +1,8 @@
 /** Fills arguments into URLs, and secrets from files into headers and environments. */
 import { AppError } from '#leaf/errors.ts'
 import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
-import type { SourceDocument } from '../../site/site-files.ts'
-import { SiteFault, wholeMessage } from '../../site/site-fault.ts'
+import type { SourceDocument } from '#site/site-files.ts'
+import { SiteFault, wholeMessage } from '#site/checking.ts'
 
 const pattern = /\{([A-Za-z_]\w*)\}/g
 

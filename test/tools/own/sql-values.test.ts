@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { copyOfShippedSite } from '../../helpers/daemon.ts'
 import { withSql } from '../../../src/house/check-sql.ts'
 import { readWholeSite } from '../../../src/house/snapshot.ts'
-import { faultText } from '../../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { noPostgres, startPostgres } from '../../helpers/postgres.ts'
 import { boss, open } from './own-office.ts'
 

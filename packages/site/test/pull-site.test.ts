@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '#leaf/errors.ts'
-import { openRepository } from '../../src/site/git.ts'
+import { openRepository } from '#site/repository.ts'
 import {
   cloneSite,
   finishCheckout,
@@ -23,9 +23,9 @@ import {
   type Pulled,
   pullSite,
   type PullParts,
-} from '../../src/site/pull-site.ts'
-import { siteLimits } from '../../src/site/read-site.ts'
-import type { SiteFiles } from '../../src/site/site-files.ts'
+} from '#site/pull-site.ts'
+import { siteLimits } from '#site/read-site.ts'
+import type { SiteFiles } from '#site/site-files.ts'
 import { startGitServer } from './git-server.ts'
 import { gitIn, siteFolder, withoutGit, writeFiles } from './site-folder.ts'
 

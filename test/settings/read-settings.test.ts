@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { settingsSchema } from '../../src/core/settings.ts'
-import { parseSource } from '../../src/site/parse-source.ts'
-import { defaultSettings, readSettings } from '../../src/site/read-settings.ts'
-import { faultText, type Fault, type SiteFiles } from '../../src/site/site-files.ts'
+import { parseSource } from '#site/parse-source.ts'
+import { defaultSettings, readSettings } from '../../src/settings/read-settings.ts'
+import { faultText, type Fault, type SiteFiles } from '#site/site-files.ts'
 
 const shipped = readFileSync(resolve(import.meta.dirname, '../../config/settings.yaml'), 'utf8')
 

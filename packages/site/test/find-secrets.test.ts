@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findSecrets } from '../../src/site/find-secrets.ts'
-import { parseSource } from '../../src/site/parse-source.ts'
+import { findSecrets } from '#site/find-secrets.ts'
+import { parseSource } from '#site/parse-source.ts'
 
 function paths(text: string): string[] {
   const { document } = parseSource('config/a.yaml', Buffer.from(text))

@@ -1,10 +1,10 @@
 import { didYouMean } from '#leaf/names.ts'
 import { compileSchema, unknownKeyText } from '#leaf/schema.ts'
 import { linesOf, settingsSchema, settingsVersion, type Settings } from '../core/settings.ts'
-import { requiredDocument } from './check-document.ts'
+import { requiredDocument } from '#site/checking.ts'
 import { checkSettings, warnOfSettings } from './check-settings.ts'
 import { convert, goneSettings, oldSection, renames } from './old-settings.ts'
-import type { Fault, SiteFiles, SourceDocument } from './site-files.ts'
+import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 
 /** The path of the settings in a site. */
 export const settingsFile = 'config/settings.yaml'

@@ -1,15 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { isMap, isScalar, parseDocument } from 'yaml'
-import type { Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isScalar,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import { settingsVersion } from '../core/settings.ts'
 import { convert, oldSection, renames } from './old-settings.ts'
-import { parseSource } from './parse-source.ts'
+import { parseSource, reasonOf, rewriteFile } from '#site/reading.ts'
 import { readSettings, settingsFile } from './read-settings.ts'
-import { reasonOf } from './list-site.ts'
-import { rewriteFile } from './rewrite-file.ts'
-import { faultText, type Fault } from './site-files.ts'
+import { faultText, type Fault } from '#site/site-files.ts'
 
 /** The result of a migration. */
 export interface MigratedSettings {

@@ -3,8 +3,19 @@
  * YAML 1.2 with the core schema: dates stay text, no tags, no merge keys, text keys, each key once.
  */
 import { isUtf8 } from 'node:buffer'
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
-import type { Document, Node, Pair, ParsedNode } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  type ParsedNode,
+  parseDocument,
+} from 'yaml'
 import { messageOf } from '#leaf/errors.ts'
 import { pathText } from '#leaf/schema.ts'
 import type { Fault, SourceDocument } from './site-files.ts'

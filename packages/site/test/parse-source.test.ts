@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseSource } from '../../src/site/parse-source.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { parseSource } from '#site/parse-source.ts'
+import { faultText } from '#site/site-files.ts'
 
 const parse = (text: string, file = 'config/a.yaml') => parseSource(file, Buffer.from(text))
 const faults = (text: string, file?: string) => parse(text, file).faults.map(faultText)

@@ -7,12 +7,17 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { messageOf } from '#leaf/errors.ts'
 import { readSecretFile } from '#leaf/secret-files.ts'
-import type { Settings } from '../core/settings.ts'
 import { siteLimits } from './read-site.ts'
 import { type GitAnswer, runGit } from './run-git.ts'
 
-/** The source that a site is pulled from: the setting `site.git` with an address, and with a path in place of a name. */
-export type PullSource = Pick<Settings['site']['git'], 'ref' | 'credentials_file'> & { readonly url: string }
+/** The source that a site is pulled from. */
+export interface PullSource {
+  readonly url: string
+  /** A branch, a tag, a full ref or HEAD. */
+  readonly ref: string
+  /** The file with `user:token` for https, or a private key for ssh. */
+  readonly credentials_file: string | null
+}
 
 /** Milliseconds that fetching may take. */
 export const fetchMilliseconds = 120_000

@@ -1,6 +1,6 @@
 import type { Settings } from '../core/settings.ts'
 import { settingsFile } from './read-settings.ts'
-import type { Fault, SiteFiles } from './site-files.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
 
 /** The maximum size of the logo: every page asks for it. */
 const mostBytes = 100_000

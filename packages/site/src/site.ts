@@ -1,16 +1,11 @@
 /**
- * The live site: the files that people write, read whole, checked whole, and swapped as one snapshot.
- *
- * `kept-site.ts` holds what is in use; `watch-site.ts` notices changes, `read-site.ts` reads the files that `list-site.ts` finds,
- * `parse-source.ts` turns each into data that knows its lines (`site-files.ts`). What the data mean is
- * for other folders, which get them through `build`; only settings are read here (`read-settings.ts`,
- * `check-settings.ts`; `migrate-settings.ts` for older layouts). `git.ts` asks the repository around it, `pull-site.ts` follows another.
+ * A live site: its files, read whole, checked whole, and swapped as one snapshot; what they mean is the business of `build`.
  */
 import { resolve } from 'node:path'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import { placeOf } from './causes.ts'
 import { debounced } from './debounced.ts'
-import { openRepository } from './git.ts'
+import { openRepository } from './repository.ts'
 import {
   type Built,
   type FilesRead,
@@ -24,6 +19,17 @@ import { exists } from './list-site.ts'
 import { emptyCache, readSite } from './read-site.ts'
 import { faultText, fileFault, type Fault, type SiteFiles } from './site-files.ts'
 import { Noticed, watchSite, type SiteWatch } from './watch-site.ts'
+
+export {
+  type Built,
+  type IsBorne,
+  isNotIn,
+  type ReloadResult,
+  type Site,
+  type SiteState,
+} from './kept-site.ts'
+export type { Dependency, Trouble } from './watched.ts'
+export { briefly, type Entry, type Tell, WatchedEntries } from './watched-entries.ts'
 
 /** The parts of a live site; only `build` knows what a snapshot is. */
 export interface SiteOptions<S> extends Told<S> {

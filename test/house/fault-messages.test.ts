@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { faultText } from '../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
 import { copyOfShippedSite } from '../helpers/daemon.ts'
-import { gitIn, writeFiles } from './site-folder.ts'
+import { gitIn, writeFiles } from '../../packages/site/test/site-folder.ts'
 
 const vehicle = `doctype: Vehicle
 title_field: plate

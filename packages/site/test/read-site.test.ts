@@ -5,9 +5,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { digestLine, emptyCache, readSite, siteFilesOf, siteLimits } from '../../src/site/read-site.ts'
-import { faultText, fileFault } from '../../src/site/site-files.ts'
-import { Noticed } from '../../src/site/watch-site.ts'
+import { digestLine, emptyCache, readSite, siteFilesOf, siteLimits } from '#site/read-site.ts'
+import { faultText, fileFault } from '#site/site-files.ts'
+import { Noticed } from '#site/watch-site.ts'
 import { siteFolder, writeFiles } from './site-folder.ts'
 
 describe('reading a site', () => {

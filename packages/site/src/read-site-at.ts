@@ -1,6 +1,6 @@
 import { posix, resolve } from 'node:path'
 import { AppError } from '#leaf/errors.ts'
-import { openRepository, type Repository, type TreeFile } from './git.ts'
+import { openRepository, type Repository, type TreeFile } from './repository.ts'
 import { isIgnoredName, siteFolders } from './list-site.ts'
 import { digestLine, interpret, isParsed, siteFilesOf, siteLimits } from './read-site.ts'
 import { fileFault, type Fault, type SiteFiles } from './site-files.ts'

@@ -9,10 +9,10 @@ import type { Schema } from '#leaf/who-decides.ts'
 import { noMeans } from '../../src/house/check-sql.ts'
 import { checksSeeds } from '../../src/house/seeding.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { faultText } from '#site/site-files.ts'
 import { copyOfShippedSite } from '../helpers/daemon.ts'
 import { mistakes } from './mistakes.ts'
-import { writeFiles } from './site-folder.ts'
+import { writeFiles } from '../../packages/site/test/site-folder.ts'
 
 /** Every place at which a schema says that a name stands; the key `any` where any may be. */
 function placesIn(schema: Schema, path = ''): string[] {

@@ -2,8 +2,8 @@
 import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { objectWith } from '#leaf/object-schema.ts'
 import { secretName } from '#leaf/secret-files.ts'
-import { checkDocument } from './check-document.ts'
-import type { Fault, SiteFiles } from './site-files.ts'
+import { checkDocument } from '#site/checking.ts'
+import type { Fault, SiteFiles } from '#site/site-files.ts'
 import { sourceTypes } from './source-types.ts'
 
 const text = { type: 'string', minLength: 1 } as const

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writ
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '#leaf/errors.ts'
-import { openRepository, type Repository } from '../../src/site/git.ts'
-import { readSiteAt } from '../../src/site/read-site-at.ts'
-import { readSite } from '../../src/site/read-site.ts'
-import { faultText } from '../../src/site/site-files.ts'
+import { openRepository, type Repository } from '#site/repository.ts'
+import { readSiteAt } from '#site/read-site-at.ts'
+import { readSite } from '#site/read-site.ts'
+import { faultText } from '#site/site-files.ts'
 import { gitIn, siteFolder, withoutGit, writeFiles } from './site-folder.ts'
 
 const skip = withoutGit()

@@ -6,9 +6,9 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { AppError } from '#leaf/errors.ts'
 import { createLog } from '#leaf/log.ts'
-import { faultText, type Fault } from '../../src/site/site-files.ts'
-import type { ReloadResult, Site } from '../../src/site/kept-site.ts'
-import { openSite, type SiteOptions } from '../../src/site/site.ts'
+import { faultText, type Fault } from '#site/site-files.ts'
+import type { ReloadResult, Site } from '#site/kept-site.ts'
+import { openSite, type SiteOptions } from '#site/site.ts'
 import { gitBeside, gitIn, siteFolder, withoutGit, writeFiles } from './site-folder.ts'
 
 /** What the tests build of a site: the value of every document by path. */

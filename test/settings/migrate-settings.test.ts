@@ -3,10 +3,10 @@ import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync } from 'nod
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { AppError } from '#leaf/errors.ts'
-import { migrateSettings, migrateSiteSettings } from '../../src/site/migrate-settings.ts'
-import { readSettings } from '../../src/site/read-settings.ts'
-import { readSite } from '../../src/site/read-site.ts'
-import { siteFolder } from './site-folder.ts'
+import { migrateSettings, migrateSiteSettings } from '../../src/settings/migrate-settings.ts'
+import { readSettings } from '../../src/settings/read-settings.ts'
+import { readSite } from '#site/read-site.ts'
+import { siteFolder } from '../../packages/site/test/site-folder.ts'
 
 const before = `# Our service.
 # Do not touch on Fridays.
