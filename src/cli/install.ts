@@ -33,7 +33,7 @@ const afterInstall = `Now set the public address in ${siteInUnits}/config/settin
   systemctl enable --now assistant-core.service assistant-core-backup.timer
 Every other command works on this service when it is given to assistant-corectl: assistant-corectl status`
 const afterUpgrade = `To take this version into use:
-  systemctl restart assistant-core.service`
+  systemctl restart assistant-core.service 'assistant-core@*'`
 const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
 
 const flags = {
@@ -110,11 +110,24 @@ function ownFiles(root: string, command: Command): readonly (readonly [string, s
   )
   return [
     ...units.map((name) => [join(root, '/etc/systemd/system', name), part(name)] as const),
+    [join(root, '/etc/systemd/system/assistant-core@.service'), oneOfSeveral(part('assistant-core.service'))],
     [join(root, '/etc/sysusers.d/assistant-core.conf'), part('assistant-core.sysusers')],
     [join(root, '/etc/tmpfiles.d/assistant-core.conf'), part('assistant-core.tmpfiles')],
     [join(root, '/usr/local/sbin/assistant-corectl'), part('assistant-corectl'), 0o755],
     [join(root, '/usr/local/share/man/man1/assistant-core.1'), manualPage(command.program)],
   ]
+}
+
+/** Makes the unit of one of several daemons of that of the only one: the instance is its port, and names its state. */
+function oneOfSeveral(unit: string): string {
+  return unit
+    .replace(
+      '# assistant-core as a systemd service.',
+      '# One of several: systemctl enable --now assistant-core@8788',
+    )
+    .replace('Description=assistant-core:', 'Description=assistant-core on port %i:')
+    .replaceAll(/^(StateDirectory=|Environment=ASSISTANT_CORE_STATE=\/var\/lib\/)assistant-core$/gm, '$&-%i')
+    .replace(/^ExecStart=.* serve$/m, '$& --port %i')
 }
 
 function installSteps(root = '', template: Template | undefined, command: Command): readonly Step[] {
@@ -150,10 +163,12 @@ function uninstallSteps(root = '', command: Command): readonly Step[] {
       ? { action: 'remove', what, do: () => rmSync(what) }
       : { action: 'keep', what, why: kept }
   return [
+    run('systemctl stop assistant-core@*.service', root),
     run(
       'systemctl disable --now assistant-core.service assistant-core.socket assistant-core-backup.timer',
       root,
     ),
+    run('systemctl disable assistant-core@.service', root),
     ...ownFiles(root, command).map(([what, text]): Step =>
       existsSync(what)
         ? removal(what, text, 'was changed; remove it yourself')

@@ -9,7 +9,7 @@ import { defineOperation, type Needs } from './operation.ts'
 export const daemonHealth = defineOperation({
   name: 'daemon.health',
   input: takes({}),
-  run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | keyof Vitals>) => {
+  run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | 'metrics' | keyof Vitals>) => {
     if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
     const { unknownChanges } = await import('../documents/writing/intentions.ts')
     const { toldChanges } = await import('../documents/told-outcomes.ts')
@@ -23,6 +23,7 @@ export const daemonHealth = defineOperation({
     return {
       now: taken.clock.now(),
       public_url: taken.publicUrl(),
+      busy: taken.metrics.process?.busy ?? 0,
       checks: await readiness(taken),
       own_tools: [...taken.ownTools.troubles.map(({ fault }) => faultText(fault)), ...unknown],
       told_changes: told,

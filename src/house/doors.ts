@@ -36,6 +36,8 @@ interface Drawing {
   readonly views: HostViews
 }
 
+const minute = 60_000
+
 /** Opens the doors of a house, and connects a daemon's metrics to them. */
 export async function openDoors(
   foundation: Foundation,
@@ -54,6 +56,7 @@ export async function openDoors(
     await oauth.clients.places.count()
     hourly(foundation, 'pruning clients', () => oauth.clients.prune(), undo)
     probeDocuments(foundation, house, oauth.clientDocuments, undo)
+    every(minute, () => metrics.process?.minute(), undo)
     metrics.observe({
       site: () => site.state(),
       store: () => store.stats(),
@@ -150,9 +153,11 @@ function probeDocuments(
 
 /** Runs work hourly. Registrations prune as well; this is for a server at which nobody registers any more. */
 function hourly({ log }: Foundation, what: string, work: () => Promise<unknown>, undo: Undo): void {
-  const timer = setInterval(
-    () => void work().catch((error: unknown) => log.error(`${what} failed`, { error })),
-    3_600_000,
-  ).unref()
+  const told = (error: unknown): void => log.error(`${what} failed`, { error })
+  every(60 * minute, () => void work().catch(told), undo)
+}
+
+function every(milliseconds: number, work: () => void, undo: Undo): void {
+  const timer = setInterval(work, milliseconds).unref()
   undo.push(() => clearInterval(timer))
 }

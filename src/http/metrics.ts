@@ -20,7 +20,8 @@ export class Metrics {
   readonly #callSeconds = new Timings(toolBuckets, 'tool')
   readonly #reloads = new Tally()
   readonly #reloadSeconds = new Timings(toolBuckets)
-  #process: ProcessMetrics | undefined
+  /** Those of the process, once it is known to be a daemon's. */
+  process: ProcessMetrics | undefined
   #sources: MetricSources | undefined
   /** The number of requests being answered now, open streams included. */
   inFlight = 0
@@ -30,7 +31,7 @@ export class Metrics {
   /** Sets the sources of the other numbers; called once. */
   observe(sources: MetricSources): void {
     this.#sources = sources
-    this.#process = new ProcessMetrics()
+    this.process = new ProcessMetrics()
   }
 
   /** Counts a request that was answered. */
@@ -83,7 +84,7 @@ export class Metrics {
       timings('site_reload_seconds', 'Time a reading of the site took', this.#reloadSeconds),
     ]
     const gauges = this.#sources ? await gaugeTexts(prefix, this.#sources, this.inFlight) : []
-    return [...own, ...gauges, ...((await this.#process?.texts()) ?? [])].join('\n')
+    return [...own, ...gauges, ...((await this.process?.texts()) ?? [])].join('\n')
   }
 
   #count(endpoint: string, method: string, status: number): void {

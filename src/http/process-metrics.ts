@@ -13,6 +13,7 @@ import { metricText, type Sample, Timings } from './metric-text.ts'
 
 /** The interval at which the thread is looked at, which wakes it each time. */
 const lookMilliseconds = 20
+const minutesTold = 5
 
 const collections = new Map([
   [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
@@ -26,6 +27,9 @@ export class ProcessMetrics {
   readonly #collections = new Timings([0.001, 0.01, 0.1, 1, 2, 5], 'kind')
   /** Delays since the last reading. It begins with the first: where nobody reads metrics, nothing wakes an idle daemon. */
   #delays: IntervalHistogram | undefined
+  /** The share of its time that the thread was at work, by minute, the last at the end. */
+  readonly #minutes: number[] = []
+  #minute = performance.eventLoopUtilization()
 
   constructor() {
     new PerformanceObserver((list) => {
@@ -34,6 +38,19 @@ export class ProcessMetrics {
         this.#collections.took(duration / 1000, collections.get(detail.kind))
       }
     }).observe({ entryTypes: ['gc'] })
+  }
+
+  /** Ends a minute. */
+  minute(): void {
+    const now = performance.eventLoopUtilization()
+    this.#minutes.push(performance.eventLoopUtilization(now, this.#minute).utilization)
+    this.#minute = now
+    if (this.#minutes.length > minutesTold) this.#minutes.shift()
+  }
+
+  /** The share of its time that the thread was at work in the idlest of the last five minutes; 0 before there were so many. */
+  get busy(): number {
+    return this.#minutes.length < minutesTold ? 0 : Math.min(...this.#minutes)
   }
 
   /** Returns everything in Prometheus' text format, metric by metric. */

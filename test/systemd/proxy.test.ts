@@ -1,13 +1,22 @@
 /** The example configuration of nginx before the service, met by a real MCP client over TLS and by `doctor --public`. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { examinePublic } from '../../src/control/doctor/public.ts'
 import type { Finding } from '../../src/control/doctor/finding.ts'
 import { operate } from '../../src/cli/control.ts'
 import { folders, mcpPath, runService } from '../cli/running-service.ts'
-import { projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+import {
+  projectRoot,
+  runCli,
+  type RunningDaemon,
+  signForEachOther,
+  startDaemon,
+  temporaryFolder,
+} from '../helpers/daemon.ts'
+import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { nginxMissing, startNginx } from './nginx.ts'
 import { freePort } from '../helpers/free-port.ts'
 
@@ -86,6 +95,64 @@ describe('behind nginx', () => {
         JSON.stringify(found.filter(({ check }) => check === 'public.streaming')),
       )
       assert.ok(bad.every(({ cause, remedy }) => cause && remedy))
+    },
+  )
+})
+
+describe('several daemons on one machine', () => {
+  it(
+    'of the unit that install wrote share a database behind nginx, which passes over one that has ended',
+    { skip: missing || noPostgres },
+    async (t) => {
+      const root = join(temporaryFolder(t), 'root')
+      assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
+      const unit = readFileSync(join(root, 'etc/systemd/system/assistant-core@.service'), 'utf8')
+      const database = await (await startPostgres(t)).newDatabase()
+      const { site } = folders(t, inDatabase(t, database))
+      const port = await freePort()
+      const ports = [await freePort(), await freePort()] as const
+      const start = (own: number): Promise<RunningDaemon> => {
+        const instance = unit.replaceAll('%i', String(own))
+        const [, state] = /^Environment=ASSISTANT_CORE_STATE=(.+)$/m.exec(instance)!
+        const [, args] = /^ExecStart=\S+ serve (.+)$/m.exec(instance)!
+        const options = { site, state: join(root, state!) }
+        return startDaemon(t, {
+          ...options,
+          args: [...args!.split(' '), '--public-url', `http://localhost:${port}`],
+        })
+      }
+      // One after the other: the first makes the state.
+      const daemons = [await start(ports[0]), await start(ports[1])]
+      assert.deepEqual(
+        daemons.map(({ url }) => Number(new URL(url).port)),
+        ports,
+      )
+      await signForEachOther(daemons)
+      await startNginx(t, temporaryFolder(t), { port, upstream: ports[0] }, (text) =>
+        text
+          .replace(/ ssl http2;/, ';')
+          .replace(/ssl_.*\n/g, '')
+          .replace('#server 127.0.0.1:8788;', `server 127.0.0.1:${ports[1]};`),
+      )
+      const issued = await daemons[0]!.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
+      const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+      const params = { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'Kept' } } }
+      const create = async (): Promise<void> => {
+        const answer = await fetch(`http://localhost:${port}${mcpPath}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+        })
+        assert.equal(answer.status, 200)
+        assert.doesNotMatch(await answer.text(), /"isError":true|"error":/)
+      }
+      for (let n = 0; n < 4; n++) await create()
+      for (const daemon of daemons)
+        assert.match((await daemon.cli(['metrics'])).stdout, /tool="create_document"/, daemon.url)
+      await daemons[0]!.stop('SIGKILL')
+      for (let n = 0; n < 4; n++) await create()
+      const ended = await daemons[1]!.cli(['audit', 'search', '--tool', 'create_document', '--json'])
+      assert.equal(ended.stdout.match(/"tool\.call"/g)?.length, 8, 'each once, whoever answered')
     },
   )
 })

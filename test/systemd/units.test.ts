@@ -88,13 +88,17 @@ describe('the manuals', () => {
   it('name only commands, options and files that exist', () => {
     const program = createProgram()
     const commands = new Map(program.every.map((command) => [command.path.join(' '), command]))
-    for (const name of ['README.md', 'systemd/README.md']) {
+    for (const [name, least] of [
+      ['README.md', 10],
+      ['systemd/README.md', 10],
+      ['docs/several-daemons.md', 2],
+    ] as const) {
       const path = join(projectRoot, name)
       const text = readFileSync(path, 'utf8')
       const lines = [...text.matchAll(/(?:^|`|; )assistant-core(?:ctl)? ([^`;\n]+)/gm)].map((match) =>
         match[1]!.replace(/\s+#.*/, '').split(' '),
       )
-      assert.ok(lines.length >= 10)
+      assert.ok(lines.length >= least, name)
       for (const words of lines.filter(([first]) => first !== 'help')) {
         const node = commands.get(words.slice(0, 2).join(' ')) ?? commands.get(words[0]!)
         assert.ok(node, words.join(' '))
@@ -155,6 +159,28 @@ describe('install --systemd', () => {
     for (const file of ['etc/assistant-core/config/users.yaml', 'etc/systemd/system/assistant-core.service'])
       assert.equal(mode(file), 0o644, file)
     assert.equal(mode('usr/local/sbin/assistant-corectl'), 0o755)
+  })
+
+  it('makes the unit of one of several daemons, which differs from that of the only one in its port and its state alone', async (t) => {
+    const root = join(temporaryFolder(t), 'root')
+    assert.equal((await runCli(['install', '--systemd', '--root', root])).code, 0)
+    const lines = (name: string): string[] =>
+      readFileSync(join(root, 'etc/systemd/system', name), 'utf8').split('\n')
+    const one = new Set(lines('assistant-core.service'))
+    const several = lines('assistant-core@.service').filter((line) => !one.has(line) && !line.startsWith('#'))
+    assert.deepEqual(several, [
+      'Description=assistant-core on port %i: MCP server and OAuth 2.0 authorization server',
+      'Environment=ASSISTANT_CORE_STATE=/var/lib/assistant-core-%i',
+      'StateDirectory=assistant-core-%i',
+      `ExecStart=${launcher} serve --port %i`,
+    ])
+    if (analyze) return
+    const unit = join(root, 'etc/systemd/system/assistant-core@.service')
+    const checked = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' })
+    assert.deepEqual(
+      [checked.stderr.split('\n').filter((line) => line.includes('core@')), checked.status],
+      [[], 0],
+    )
   })
 
   it('begins with an empty site, or as the template that is named', async (t) => {

@@ -68,6 +68,9 @@ async function readSite(patient: Patient): Promise<Omit<ReadPatient, keyof Patie
   }
 }
 
+/** The share of a core from which a daemon is near what it can do; README names it. */
+export const mostBusy = 0.8
+
 const checks: Checks<ReadPatient> = {
   'runtime.node': () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -147,6 +150,8 @@ const checks: Checks<ReadPatient> = {
       "look at its log; run this as the daemon's user",
     )
   },
+  // Daemons up to 2.15 do not report it.
+  'daemon.busy': ({ health }) => (health?.busy === undefined ? undefined : checkBusy(health.busy)),
   daemon: ({ health }) =>
     // Tools of the site are reported one by one, with the site.
     health?.checks
@@ -176,6 +181,17 @@ const checks: Checks<ReadPatient> = {
           'pictures of charts have no text',
           'apt-get install fonts-dejavu-core',
         ),
+}
+
+/** Tells whether that share of a core in each of five minutes is more than one daemon should have to do. */
+export function checkBusy(share: number): Verdict {
+  const percent = `${Math.round(share * 100)} %`
+  if (share <= mostBusy) return fine('it has time to spare')
+  return warning(
+    `its thread was at work for at least ${percent} of each of the last five minutes`,
+    'a daemon serves what one core does, however many there are',
+    'let several share this machine and PostgreSQL: docs/several-daemons.md, "Several on one machine"',
+  )
 }
 
 function tryPort({ host, port }: Settings['server']): Promise<Verdict> {
