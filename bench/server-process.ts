@@ -36,10 +36,14 @@ export async function startServerProcess(
   return { port, pid: child.pid! }
 }
 
-/** The real daemon over a copy of the shipped site in that folder, without limits of what one user may ask for, for so many requests at once. */
+/**
+ * The real daemon over a copy of the shipped site in that folder, which `prepare` may change, without limits of what one user
+ * may ask for, for so many requests at once.
+ */
 export async function startService(
   folder: string,
   atOnce = 1000,
+  prepare: (site: string) => void = () => undefined,
 ): Promise<{
   readonly port: number
   readonly pid: number
@@ -57,6 +61,7 @@ export async function startService(
     settings,
     wider.replace('max_concurrent_requests: 1000', `max_concurrent_requests: ${atOnce}`),
   )
+  prepare(site)
   const env = { ASSISTANT_CORE_SITE: site, ASSISTANT_CORE_STATE: join(folder, 'state') }
   const program = join(root, 'bin/assistant-core')
   const started = await startServerProcess([program, 'serve', '--port', '0'], { env })
@@ -88,10 +93,12 @@ export async function stopServerProcesses(): Promise<void> {
  * (`schedstat`), since the ticks of proc(5) are as long as thirty requests.
  */
 export function usedBy(pid: number): number {
-  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) =>
-    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
-  )
-  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1000
+  return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + usedByThread(pid, thread), 0)
+}
+
+/** That of one thread, of the first unless another is named. */
+export function usedByThread(pid: number, thread: number | string = pid): number {
+  return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1000
 }
 
 /** The middle of what was measured. */

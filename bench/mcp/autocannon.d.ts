@@ -7,6 +7,13 @@ declare module 'autocannon' {
     readonly body?: string
     readonly connections?: number
     readonly duration?: number
+    readonly amount?: number
+    /** Is given each connection before it asks. */
+    readonly setupClient?: (client: Connection) => void
+  }
+  interface Connection {
+    setHeaders(headers: Readonly<Record<string, string>>): void
+    on(event: 'body', told: (body: Buffer) => void): void
   }
   interface Result {
     readonly requests: { readonly average: number; readonly total: number }
