@@ -19,7 +19,7 @@ import {
   valueAt,
   writeSettings,
 } from './setting-fields.ts'
-import { createSiteEditor, unreadable } from './site-editor.ts'
+import { createSiteEditor, formRefusal, unreadable } from './site-editor.ts'
 import { givenIn, shownForm } from './typed-form.ts'
 import { readerOf } from './views.ts'
 
@@ -67,7 +67,7 @@ async function formNow(visit: Visit, { services, editor, all }: Desk) {
   const isOld = valueAt(data, [oldSection]) !== undefined
   const older = 'the settings have an older layout; "assistant-core migrate" rewrites them'
   // An older layout may be why edits are refused, as it has no word that allows them.
-  const closed = isOld ? older : (refusal ?? (data === undefined ? unreadable : undefined))
+  const closed = isOld ? older : (refusal ?? (data === undefined ? unreadable : formRefusal(text)))
   const fixed = closed !== undefined
   const source = data === undefined || isOld ? services.settings() : data
   const roles = [...services.people().roles.keys()]

@@ -2,7 +2,7 @@
 import type { Needs } from '../control/operation.ts'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Document, parseDocument } from 'yaml'
+import { type Document, parseDocument, visit } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import { mayAtBrowser } from '../core/effects.ts'
 import { hasRole, systemManager } from '../core/principal.ts'
@@ -29,6 +29,17 @@ interface Edit {
 
 /** What is said of a file that no form can change. */
 export const unreadable = 'the file cannot be read; its text must be mended first'
+const aliased =
+  'the file repeats parts of itself by names (&name, *name); edit its text, as a form would lose them'
+
+/** Returns why no form can change a YAML text, if so. */
+export function formRefusal(text: string): string | undefined {
+  const document = parseDocument(text)
+  if (document.errors.length > 0) return unreadable
+  let found: string | undefined
+  visit(document, { Alias: () => void (found = aliased) })
+  return found
+}
 
 /** The dependencies of the editor. */
 export type SiteEditorParts = Needs<'site' | 'folders' | 'audit' | 'analysis'>
@@ -80,8 +91,9 @@ export function createSiteEditor(parts: SiteEditorParts) {
       const why = await refusalFor(parts, user)
       if (why !== undefined) throw new AppError('forbidden', why)
       const text = bytes.toString('utf8')
+      const unfit = formRefusal(text)
+      if (unfit !== undefined) throw new AppError('invalid', unfit)
       const document = parseDocument(text.replaceAll('\r\n', '\n'))
-      if (document.errors.length > 0) throw new AppError('invalid', unreadable)
       change(document)
       const written = document.toString({ lineWidth: 0 })
       const same = text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written

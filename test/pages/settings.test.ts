@@ -333,7 +333,7 @@ describe('the settings of a site in the browser', () => {
     assert.deepEqual([file(), head()], [first, commit])
   })
 
-  it('of a file that cannot be read, or has the layout of before, are not changed, and the page says why', async () => {
+  it('of a file that cannot be read, has the layout of before, or repeats parts by name, are not changed, and the page says why', async () => {
     const browser = await signIn(service, manager)
     const whole = file()
     const before = await open(browser)
@@ -342,6 +342,11 @@ describe('the settings of a site in the browser', () => {
       ['mcp: [', /the file cannot be read; its text must be mended first/],
       // What the watcher may read meanwhile leaves editing on.
       [`${whole}assistant_core_settings:\n  skill_mode: replace\n`, /the settings have an older layout/],
+      // A form lost what the section of an alias held beside its own keys.
+      [
+        `${whole.replace(/^company:\n(?:[ #].*\n)*/m, '')}company: &us { name: Us, support: us@example.com }\nlater: *us\n`,
+        /the file repeats parts of itself by names \(&amp;name, \*name\); edit its text/,
+      ],
     ] as const) {
       writeFileSync(place(), text)
       assert.match((await open(browser)).html, said)
@@ -350,7 +355,10 @@ describe('the settings of a site in the browser', () => {
       assert.equal(file(), text)
     }
     const refusals = (await audited(service, 'site.edit')).slice(told.length)
-    assert.deepEqual(refusals, [`${manager}  denied`, `${manager}  denied`])
+    assert.deepEqual(
+      refusals,
+      Array.from({ length: 3 }, () => `${manager}  denied`),
+    )
     writeFileSync(place(), 'mcp: [')
     await assert.rejects(operate(service.options, 'site.reload', {}), /has one fault/)
     const files = await open(browser, '/admin/files?file=config/settings.yaml&edit=1')
