@@ -2,7 +2,7 @@
 import { isoTime } from '#leaf/clock.ts'
 import { readFilters } from '../documents/asking/filters.ts'
 import type { Access } from '../documents/permission.ts'
-import { daysOf } from './chart-data.ts'
+import { daysOf, isTick } from './chart-data.ts'
 import { type ChartDefinition, isOverTime } from './chart-definition.ts'
 
 /** A filter as `list_documents` takes it. */
@@ -22,12 +22,17 @@ export function filtersBehind(access: Access, definition: ChartDefinition, now: 
 }
 
 /** Returns the filters of one point of a chart besides; undefined for what adds up several. */
-export function filtersOfPoint(definition: ChartDefinition, label: string): readonly Triple[] | undefined {
+export function filtersOfPoint(
+  access: Access,
+  definition: ChartDefinition,
+  label: string,
+): readonly Triple[] | undefined {
   const { based_on: group, time_series_based_on: time } = definition
   if (isOverTime(definition))
     return time === undefined ? undefined : between(time, intervalOf(definition, label))
   if (group === undefined || /^\d+ others$/.test(label)) return undefined
-  return [label === '(none)' ? [group, 'is', 'not set'] : [group, '=', label]]
+  if (label === '(none)') return [[group, 'is', 'not set']]
+  return [[group, '=', isTick(access, group) ? label === 'true' : label]]
 }
 
 function between(field: string, [from, to]: readonly [string, string]): Triple[] {

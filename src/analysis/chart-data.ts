@@ -59,7 +59,13 @@ export async function chartPoints(
   const named = isList
     ? never
     : all(shown(access, group), ...[null, ''].map((none) => compared(storedName(group), '!=', none)))
-  return await largest(ask, storedName(group), named, how)
+  const labelOf = isTick(access, group) ? (key: unknown) => String(key === 1) : String
+  return await largest(ask, { field: storedName(group), named, labelOf, how })
+}
+
+/** True for a field of ticks, which stores keep as numbers; its groups are called `true` and `false`. */
+export function isTick({ doctype }: Access, field: string): boolean {
+  return doctype.fields.get(field)?.type === 'check'
 }
 
 /** Counts the states of the documents that a chart shows; undefined where they have none. */
@@ -96,16 +102,24 @@ function chosenBy(documents: Documents, principal: Principal, definition: ChartD
 /** Sorts groups by size, "(none)" last among equals; adds up the smallest of many as one, where a sum means something. */
 async function largest(
   ask: Ask,
-  field: string,
-  named: Condition,
-  how: ChartDefinition['aggregate_function'],
+  {
+    field,
+    named,
+    labelOf,
+    how,
+  }: {
+    readonly field: string
+    readonly named: Condition
+    readonly labelOf: (key: unknown) => string
+    readonly how: ChartDefinition['aggregate_function']
+  },
 ): Promise<readonly ChartPoint[]> {
   const none = await nameless(ask, not(named))
   const { rows, total } = await ask(
     { keys: [{ field }], order: [{ column: 1, descending: true }], limit: mostGroups },
     named,
   )
-  const groups = rows.map(([key, value]): ChartPoint => ({ label: String(key), value: valueOf(value) }))
+  const groups = rows.map(([key, value]): ChartPoint => ({ label: labelOf(key), value: valueOf(value) }))
   const sorted = [...groups, ...none].sort((a, b) => order(b.value, a.value))
   if (total + none.length <= mostGroups || how === 'Average') return sorted.slice(0, mostGroups)
   const first = sorted.slice(0, mostGroups - 1)

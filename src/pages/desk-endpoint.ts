@@ -199,7 +199,7 @@ export function chartInWords(
   const whole = filtersBehind(access, definition, now)
   const { way, marks } = points.length > most ? picture : chartMarks(definition, points, kept)
   const listed = points.slice(0, most).map((point, index) => {
-    const own = filtersOfPoint(definition, point.label)
+    const own = filtersOfPoint(access, definition, point.label)
     return { ...point, link: own && listOf(doctype, [...whole, ...own]), mark: marks[index] }
   })
   const more = Math.max(0, points.length - most)

@@ -91,7 +91,19 @@ describe('a dashboard', () => {
     })
     const months = { ...about, chart_name: 'm', chart_type: 'line', time_interval: 'Monthly' }
     const lines = await make('Dashboard Chart', months)
-    const id = await make('Dashboard', { dashboard_name: 'D', charts: [{ chart: groups }, { chart: lines }] })
+    // Ticks were called 0 and 1.
+    for (const [n, isPublic] of [true, false, true].entries())
+      await make('Note', { title: `ticked ${n}`, public: isPublic })
+    const ticks = await make('Dashboard Chart', {
+      document_type: 'Note',
+      aggregate_function: 'Count',
+      filters: { title: ['like', 'ticked%'] },
+      chart_name: 't',
+      chart_type: 'bar',
+      based_on: 'public',
+    })
+    const charts = [{ chart: groups }, { chart: lines }, { chart: ticks }]
+    const id = await make('Dashboard', { dashboard_name: 'D', charts })
     const numbers = async (query: string): Promise<[string, number, number][]> => {
       const { html } = page(await browser.open(`${service.url}/desk/${id}${query}`))
       const found: [string, number, number][] = []
@@ -109,6 +121,8 @@ describe('a dashboard', () => {
       ['Low', 1, 1],
       ['2001-02-01', 1, 1],
       [month, 2, 2],
+      ['true', 2, 2],
+      ['false', 1, 1],
     ])
     const shorter = await numbers('?period=Last%20Week')
     assert.deepEqual(
@@ -117,6 +131,8 @@ describe('a dashboard', () => {
         [month, 2, 2],
         ['High', 1, 1],
         ['Low', 1, 1],
+        ['false', 1, 1],
+        ['true', 2, 2],
       ],
     )
     const picture = page(await browser.open(`${service.url}/desk/charts/${groups}?period=Last%20Week`))
