@@ -167,40 +167,41 @@ function factorDeeds(deps: AccountDeps): Record<string, Deed> {
     'authenticator-code': {
       type: 'second_factor.add',
       recent: true,
+      target: () => 'totp',
       run: async ({ ctx, user }, form) => {
         const [secret, code] = [form.get('secret') ?? '', form.get('code') ?? '']
         const codes = await secondFactors.set(user.id, secret, code, originOf(ctx).address)
-        return { target: 'totp', once: { codes } }
+        return { once: { codes } }
       },
     },
     'authenticator-remove': {
       type: 'second_factor.remove',
       recent: true,
+      target: () => 'totp',
       run: async ({ user }) => {
         await secondFactors.remove(user.id, { totp: true }, needsSecondFactor(user, settings()))
-        return { target: 'totp' }
+        return undefined
       },
     },
     passkey: {
       type: 'second_factor.add',
       recent: true,
+      target: () => 'passkey',
       run: async ({ ctx, user, secret }, form) => {
         const [name, credential] = [form.get('name') ?? '', form.get('credential') ?? '']
         await passkeys.add(secret, user.id, name, credential, originOf(ctx).address)
         const known = (await accounts.of(user.id)).recoveryCodes
-        return {
-          target: 'passkey',
-          ...(!known && { once: { codes: await secondFactors.renewCodes(user.id) } }),
-        }
+        return known ? undefined : { once: { codes: await secondFactors.renewCodes(user.id) } }
       },
     },
     'passkey-remove': {
       type: 'second_factor.remove',
       recent: true,
+      target: () => 'passkey',
       run: async ({ user }, form) => {
         const passkey = form.get('id') ?? ''
         await secondFactors.remove(user.id, { passkey }, needsSecondFactor(user, settings()))
-        return { target: 'passkey' }
+        return undefined
       },
     },
     codes: {
@@ -230,11 +231,12 @@ function keyDeeds({ apiKeys }: AccountDeps): Record<string, Deed> {
     },
     'key-revoke': {
       type: 'api_key.revoke',
+      target: ({ form }) => form?.get('id') ?? '',
       run: async ({ user }, form) => {
         const id = form.get('id') ?? ''
         const own = (await apiKeys.list(user.id)).some((key) => key.id === id)
         if (!own || !(await apiKeys.revoke(id))) throw new AppError('not_found', 'there is no such key')
-        return { target: id }
+        return undefined
       },
     },
   }

@@ -47,10 +47,11 @@ export function adminFilesPage(parts: SiteEditorParts): OwnPage {
       save: {
         type: 'site.edit',
         recent: 'keep',
+        target: ({ ctx }) => asked(ctx, 'file'),
         run: async (visit, form) => {
           const file = asked(visit.ctx, 'file')
           const edit = { text: form.get('text') ?? '', hash: form.get('hash') ?? '' }
-          return { target: file, data: { commit: await editor.save(visit.user, file, edit) } }
+          return { data: { commit: await editor.save(visit.user, file, edit) } }
         },
       },
     },

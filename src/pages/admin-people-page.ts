@@ -58,6 +58,7 @@ export function adminPeoplePage(services: Services): OwnPage {
       save: {
         type: 'site.edit',
         recent: 'keep',
+        target: () => usersFile,
         run: async (visit, form) => {
           requireMay(visit)
           const user = asked(visit.ctx, 'user')
@@ -69,7 +70,6 @@ export function adminPeoplePage(services: Services): OwnPage {
             return { isAsking: true, once: { shutsOut: true } }
           const commit = await savePerson(editor, visit.user, entry, user === '')
           return {
-            target: usersFile,
             data: { commit },
             to: `${path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
           }

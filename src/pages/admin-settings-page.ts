@@ -37,6 +37,7 @@ export function adminSettingsPage(services: Services): OwnPage {
       save: {
         type: 'site.edit',
         recent: 'keep',
+        target: () => settingsFile,
         run: async (visit, form) => {
           // More rows are asked for, and nothing is to be saved yet.
           if (form.get('more') !== undefined) return { once: {} }
@@ -47,7 +48,7 @@ export function adminSettingsPage(services: Services): OwnPage {
           const change = (document: Document): void => writeSettings(document, changed, given, values)
           const began = form.get('hash') ?? ''
           const commit = await desk.editor.change(visit.user, settingsFile, change, began)
-          return { target: settingsFile, data: { commit } }
+          return { data: { commit } }
         },
       },
     },

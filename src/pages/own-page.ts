@@ -79,7 +79,9 @@ export function refusedAt(name: string, code: AppErrorCode, problem: string): Ap
 }
 
 /** The outcome of a form. */
-interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
+interface Outcome extends Pick<AuditEvent, 'data'> {
+  /** The target of its event, where nobody can say it before. */
+  readonly target?: string
   /** Data shown on the page this once, such as a new secret. */
   readonly once?: Readonly<Record<string, unknown>>
   /** Set when the form only asks whether it is wanted: nothing is done yet. */
@@ -92,6 +94,8 @@ interface Outcome extends Pick<AuditEvent, 'target' | 'data'> {
 export interface Deed {
   /** The event type in the audit log; a form that changes nothing has none. */
   readonly type?: string
+  /** Returns what the form is about, by which its event is found, whether it is done or refused. */
+  target?(visit: Visit): string
   /** Demands a recent sign-in; others sign in again first, and with `keep` their input stays in the form. */
   readonly recent?: true | 'keep'
   run(visit: Visit, form: PageForm): Promise<Outcome | undefined>
@@ -159,8 +163,10 @@ async function perform(
   deps: OwnPageDeps,
 ): Promise<void> {
   const { ctx, user } = visit
+  const target = deed.target?.(visit)
   const tell = async (event: Pick<AuditEvent, 'status' | 'error' | 'target' | 'data'>): Promise<void> => {
-    if (deed.type) await deps.audit.record({ type: deed.type, user: user.id, ...originOf(ctx), ...event })
+    if (deed.type)
+      await deps.audit.record({ type: deed.type, user: user.id, target, ...originOf(ctx), ...event })
   }
   try {
     const { once, to, isAsking, ...told } = (await deed.run(visit, form)) ?? {}

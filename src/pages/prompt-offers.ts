@@ -58,21 +58,23 @@ export function offerDeeds(
   return {
     ask: {
       type: 'prompt.ask',
+      target: idOf,
       run: async (visit) => {
         const { principal, template } = templateAt(visit)
         const { mayAsk } = await askedOfferOf(principal, template, deps)
         if (!mayAsk)
           throw new AppError('forbidden', 'only its owner asks for a prompt that others are not offered yet')
         await deps.librarian.asked.ask(template)
-        return { target: template.id }
+        return undefined
       },
     },
     decline: {
       type: 'prompt.decline',
+      target: idOf,
       run: async (visit) => {
         const { template } = templateAt(visit)
         await deps.librarian.asked.end(template.id)
-        return { target: template.id }
+        return undefined
       },
     },
   }

@@ -280,7 +280,7 @@ describe('the configuration', () => {
     assert.match(readFileSync(join(service.site, file), 'utf8'), /Of the other/)
     assert.deepEqual(await audited(service, 'site.edit'), [
       `${manager} ${file} ok`,
-      `${manager}  error`,
+      `${manager} ${file} error`,
       `${manager} ${file} ok`,
     ])
   })

@@ -185,7 +185,7 @@ describe('the people of a site in the browser', () => {
       assert.doesNotMatch(refused.html, /choose-password/)
     }
     assert.equal(file(), before)
-    assert.ok((await audited(service, 'site.edit')).includes(`${assistantAdmin}  denied`))
+    assert.ok((await audited(service, 'site.edit')).includes(`${assistantAdmin} config/users.yaml denied`))
     const late = await signIn(service, manager)
     const person = await open(late, `/admin/people?user=${encodeURIComponent(sales)}`)
     service.pass(1000)

@@ -212,7 +212,7 @@ describe('the settings of a site in the browser', () => {
     )
     assert.deepEqual([file(), head()], [first, commit])
     const refused = (await audited(service, 'site.edit')).slice(told.length)
-    assert.deepEqual(new Set(refused), new Set([`${manager}  error`]))
+    assert.deepEqual(new Set(refused), new Set([`${manager} config/settings.yaml error`]))
   })
 
   it('lose no row of a mapping that has no role or no branch, or whose role stands there twice', async () => {
@@ -263,7 +263,7 @@ describe('the settings of a site in the browser', () => {
     assert.deepEqual([file(), head()], [first, commit])
     assert.deepEqual(
       (await audited(service, 'site.edit')).slice(told.length),
-      Array.from({ length: 3 }, () => `${manager}  error`),
+      Array.from({ length: 3 }, () => `${manager} config/settings.yaml error`),
     )
   })
 
@@ -329,7 +329,7 @@ describe('the settings of a site in the browser', () => {
     const denied = await sent(helper, once, { 'f.mcp.page_size': '1' })
     assert.equal(denied.status, 403)
     const told = await audited(service, 'site.edit')
-    assert.ok(told.includes(`${assistantAdmin}  denied`), told.join('\n'))
+    assert.ok(told.includes(`${assistantAdmin} config/settings.yaml denied`), told.join('\n'))
     assert.deepEqual([file(), head()], [first, commit])
   })
 
@@ -357,7 +357,7 @@ describe('the settings of a site in the browser', () => {
     const refusals = (await audited(service, 'site.edit')).slice(told.length)
     assert.deepEqual(
       refusals,
-      Array.from({ length: 3 }, () => `${manager}  denied`),
+      Array.from({ length: 3 }, () => `${manager} config/settings.yaml denied`),
     )
     writeFileSync(place(), 'mcp: [')
     await assert.rejects(operate(service.options, 'site.reload', {}), /has one fault/)
