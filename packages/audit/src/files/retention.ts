@@ -10,6 +10,8 @@ import type { LogFile } from './log-files.ts'
 const unfinished = '.gz.new'
 /** A level with under half the work of zlib's default for six per cent more bytes: most of a line is digests and ids. */
 const level = 1
+/** Sizes of pieces: with those that streams have by themselves, handing them on takes as long as compressing them. */
+const [readBytes, chunkSize] = [1 << 20, 1 << 18]
 
 /** Removes the remains of a crash: half-compressed files, and compressed ones whose original still exists. */
 export async function removeUnfinished(folder: string): Promise<void> {
@@ -24,7 +26,11 @@ export async function removeUnfinished(folder: string): Promise<void> {
 export async function compressLogFile(file: LogFile): Promise<void> {
   await replaceFile(
     `${file.path}.gz`,
-    pipeline(createReadStream(file.path), createGzip({ level }), () => undefined) as AsyncIterable<Buffer>,
+    pipeline(
+      createReadStream(file.path, { highWaterMark: readBytes }),
+      createGzip({ level, chunkSize }),
+      () => undefined,
+    ) as AsyncIterable<Buffer>,
   )
   await unlink(file.path)
 }
