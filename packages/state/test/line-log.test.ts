@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { describe, it } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { createLog } from '#leaf/log.ts'
 import { LineLog } from '#state/lines/line-log.ts'
 
@@ -23,6 +23,30 @@ describe('a log of lines', () => {
     await lines.close()
     await Promise.all(waiting)
     assert.deepEqual(writes, [['alone'], ['second', 'third']])
+  })
+
+  it('writes together what comes turn after turn, and does not wait for its end', async () => {
+    const writes: (readonly number[])[] = []
+    const lines = new LineLog<number>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      gatherMilliseconds: 0,
+      write: (entries) => Promise.resolve(void writes.push(entries)),
+    })
+    const addEachTurn = async (from: number, to: number): Promise<void> => {
+      const waiting: Promise<void>[] = []
+      for (let n = from; n < to; n++) {
+        const turn = setImmediate()
+        waiting.push(lines.add(n))
+        await turn
+      }
+      await Promise.all(waiting)
+    }
+    await addEachTurn(0, 3)
+    assert.deepEqual(writes, [[0, 1, 2]])
+    await addEachTurn(3, 20)
+    assert.ok(writes.length > 2, 'what never ends is written all the same')
+    await lines.close()
   })
 
   it('writes what somebody waits for as soon as as many wait as before, and each alone where one waits', async () => {

@@ -16,7 +16,8 @@ function allOf(documents: SortedDocuments): Stored[] {
 
 describe('sorted documents', () => {
   it('are those that were put and not deleted, in order, however many there are', () => {
-    const operation = fc.record({ number: fc.integer({ min: 0, max: 9_999 }), put: fc.boolean() })
+    const number = fc.integer({ min: 0, max: 9_999 })
+    const operation = fc.record({ number, put: fc.boolean(), isRead: fc.boolean() })
     const check = fc.property(
       fc.array(operation, { maxLength: 3_000, size: 'max' }),
       fc.boolean(),
@@ -29,12 +30,15 @@ describe('sorted documents', () => {
           model.set(document.id, document)
         }
         if (filled) for (let number = 0; number < 10_000; number++) put(number)
-        for (const { number, put: isPut } of operations) {
+        for (const { number, put: isPut, isRead } of operations) {
           if (isPut) put(number)
           else {
             documents.delete({ id: `d${number}` })
             model.delete(`d${number}`)
           }
+          // What was put just now is there for whoever reads, and goes on being there.
+          const next = isRead ? documents.after(`d${number}`.slice(0, -1), 1)[0] : undefined
+          if (next) assert.equal(model.get(next.id), next)
         }
         const sorted = [...model.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
         const all = allOf(documents)
