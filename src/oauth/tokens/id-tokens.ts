@@ -1,5 +1,5 @@
 /** Makes ID tokens, and the claims about a user that they and userinfo contain (OpenID Connect Core §2, §5). */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { epochSeconds, type Clock } from '#leaf/clock.ts'
 import type { Principal } from '../../core/principal.ts'
 import { randomId } from '#leaf/secrets.ts'
@@ -85,5 +85,5 @@ export async function callerAssertion(
 
 /** Returns the left half of the hash (OpenID Connect Core §3.1.3.6). */
 function leftHalf(accessToken: string): string {
-  return createHash('sha256').update(accessToken, 'ascii').digest().subarray(0, 16).toString('base64url')
+  return hash('sha256', accessToken, 'buffer').subarray(0, 16).toString('base64url')
 }
