@@ -33,7 +33,7 @@ interface Seen extends Facts {
   readonly started: number
   updated: number
   readonly client: string
-  steps: readonly Step[]
+  steps: Step[]
   died?: { readonly at: string; readonly reason: string } | undefined
 }
 
@@ -96,7 +96,12 @@ export class Trace {
   step(id: string, step: string): void {
     this.#change(id, (attempt, now) => {
       attempt.died = undefined
-      attempt.steps = inOrder([...attempt.steps, [now, step]])
+      const { steps } = attempt
+      const last = steps.at(-1)
+      // Almost always the newest of few.
+      if (last && last[0] <= now && steps.length < maxSteps) {
+        if (last[1] !== step) steps.push([now, step])
+      } else attempt.steps = inOrder([...steps, [now, step]])
     })
   }
 
@@ -177,7 +182,7 @@ function told({ died, started, updated, steps, ...facts }: Seen): Attempt {
 }
 
 /** Sorts the steps by time; a step repeated at once is kept once. */
-function inOrder(all: readonly Step[]): readonly Step[] {
+function inOrder(all: readonly Step[]): Step[] {
   const sorted = all.toSorted(([one], [other]) => one - other)
   return sorted.filter(([, step], index) => step !== sorted[index - 1]?.[1]).slice(-maxSteps)
 }

@@ -71,7 +71,6 @@ export class ClientPlaces {
 
   /** Holds the place of a client while a user looks at its consent page, until that form is too old. */
   async hold(tx: Transaction, client: Client, user: string): Promise<void> {
-    if (client.source !== 'dynamic' || client.activatedAt !== undefined) return
     const clients = tx.in(this.#clients)
     const now = this.#clock.now()
     const held = await clients.find({
@@ -117,6 +116,11 @@ export class ClientPlaces {
     })
     return mine.slice(0, Math.max(0, mine.length - mostOfUser))
   }
+}
+
+/** True for a client that registered itself and has no place for good yet. */
+export function waitsForPlace({ source, activatedAt }: Client): boolean {
+  return source === 'dynamic' && activatedAt === undefined
 }
 
 /** True when its use was written within the hour, which is often enough. */

@@ -7,7 +7,7 @@ import { commandLine } from '../../core/principal.ts'
 import { randomId, randomSecret, sameText, sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../../core/settings.ts'
 import type { Collection, Store, Transaction } from '#state/store.ts'
-import { ClientPlaces, isNoted } from './client-places.ts'
+import { ClientPlaces, isNoted, waitsForPlace } from './client-places.ts'
 import { clientRecords, type AuthMethod, type Client } from '../records.ts'
 import type { Tokens } from '../tokens/tokens.ts'
 
@@ -139,6 +139,7 @@ export class Clients {
 
   /** Holds the place of a client while a user looks at its consent page. */
   async hold(client: Client, user: string): Promise<void> {
+    if (!waitsForPlace(client)) return
     await this.#deps.store.transaction(async (tx) => this.places.hold(tx, client, user))
   }
 
