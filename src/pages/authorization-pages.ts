@@ -2,24 +2,27 @@
 import { createRequire } from 'node:module'
 import type * as tldts from 'tldts'
 import type { AuthorizationPages } from '../oauth/endpoints/authorization-endpoint.ts'
+import { Remembered } from '#leaf/remembered.ts'
 import { effects } from '../core/effects.ts'
+import type { Powers } from '../core/powers.ts'
 import type { ConsentView } from '../oauth/endpoints/consent-endpoint.ts'
 import { pages } from './pages.ts'
-import type { Render } from './views.ts'
+import { languageOf, type Render } from './views.ts'
 
 const require = createRequire(import.meta.url)
 
 /** Makes the consent page from its view, and names the path of the sign-in page. */
 export function authorizationPages(render: Render): AuthorizationPages {
+  // Powers are the same object for all who have them, as long as the site stays: their list is most of the page.
+  const lists = new Remembered<Powers, string>()
   return {
-    consent: (ctx, view) =>
-      render(ctx, pages.consent.view, {
-        view: {
-          ...view,
-          redirectHost: hostParts(view.redirectHost),
-          mayNarrow: doesMoreThanRead(view.powers),
-        },
-      }),
+    consent: (ctx, view) => {
+      const { powers } = view
+      const list = powers && lists.of(powers, languageOf(ctx), () => render(ctx, 'powers-list', { powers }))
+      const redirectHost = hostParts(view.redirectHost)
+      const mayNarrow = doesMoreThanRead(powers)
+      return render(ctx, pages.consent.view, { view: { ...view, redirectHost, mayNarrow, list } })
+    },
     signIn: pages.signIn.path,
   }
 }

@@ -176,21 +176,27 @@ const within: Readonly<Record<string, string>> = {
   search: '',
 }
 
+const rootOf = (path: string): string => path.split('/', 2)[1] ?? ''
+
+/** The rows of the navigation, in its groups. */
+const navigable = groups.map((name) => ({
+  name,
+  rows: rows.flatMap((row) => {
+    const { navigation, group = 'work' } = row
+    return navigation !== undefined && group === name ? [{ row, navigation, root: rootOf(row.path) }] : []
+  }),
+}))
+
 /** Returns the pages to which this user may go, in groups, and which of them they are at or below. */
 export function navigationFor(user: User, here: string): readonly NavigationGroup[] {
-  const root = within[rootOf(here)] ?? rootOf(here)
-  return groups.flatMap((name) => {
-    const own = rows.flatMap(({ path, navigation, group = 'work', ...page }) =>
-      navigation !== undefined && group === name && isFor({ ...page, path }, user)
-        ? [
-            {
-              path,
-              name: navigation,
-              current: path === here ? 'page' : rootOf(path) === root ? 'true' : '',
-            } as const,
-          ]
-        : [],
-    )
+  const below = within[rootOf(here)] ?? rootOf(here)
+  return navigable.flatMap(({ name, rows }) => {
+    const own = rows
+      .filter(({ row }) => isFor(row, user))
+      .map(({ row: { path }, navigation, root }) => {
+        const current = path === here ? 'page' : root === below ? 'true' : ''
+        return { path, name: navigation, current } as const
+      })
     return own.length > 0 ? [{ name, pages: own }] : []
   })
 }
@@ -210,7 +216,6 @@ export function isBehindSignIn(path: string): boolean {
   return own.includes(path) || (/^(\/[\w%.~-]+)+$/.test(path) && signedInRoots.has(rootOf(path)))
 }
 
-const rootOf = (path: string): string => path.split('/', 2)[1] ?? ''
 const rootsOf = (some: readonly PageRow[]): ReadonlySet<string> =>
   new Set(some.map(({ path }) => rootOf(path)))
 const openRoots = rootsOf(rows.filter(({ closes }) => !closes))

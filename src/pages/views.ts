@@ -55,6 +55,12 @@ export function createViews(deps: {
   environment.addGlobal('link', (to: string, text: unknown) =>
     html(`<a href="${escaped(to)}">${escaped(text)}</a>`),
   )
+  const translators = new Map<Language, ReturnType<typeof translator>>()
+  const translatorOf = (language: Language): ReturnType<typeof translator> => {
+    const known = translators.get(language) ?? translator(language)
+    translators.set(language, known)
+    return known
+  }
   return (ctx, view, data = {}) => {
     const settings = deps.settings()
     const signed = ctx?.state['signed'] as SignedIn | undefined
@@ -64,7 +70,7 @@ export function createViews(deps: {
       site: settings.server.display_name,
       skipping: settings.oauth.skip_authorization,
       language,
-      t: translator(language),
+      t: translatorOf(language),
       // What a doctype, or a text of it, is called in the reader's language.
       called: (doctype: string, text = doctype) =>
         doctypes.get(doctype)?.translations.get(language)?.get(text) ?? text,
@@ -97,12 +103,17 @@ export function readerOf(ctx: Looker): Reader {
 
 /** Makes the function that renders a message as HTML: its text and values are escaped, except values that are HTML of ours. */
 function translator(language: Language) {
-  const text = (name: string, values: Record<string, unknown> = {}): object =>
-    html(
-      escape(messages[language].text(name, values['n'])).replaceAll(/\{(\w+)\}/g, (_, key: string) =>
-        escaped(values[key]),
-      ),
-    )
+  // Escaped once for each text of the catalogue: a page has dozens.
+  const known = new Map<string, { readonly text: string; readonly whole: object | undefined }>()
+  const text = (name: string, values: Record<string, unknown> = {}): object => {
+    const plain = messages[language].text(name, values['n'])
+    let found = known.get(plain)
+    if (!found) {
+      const text = escape(plain)
+      known.set(plain, (found = { text, whole: gap.test(text) ? undefined : html(text) }))
+    }
+    return found.whole ?? html(found.text.replaceAll(gaps, (_, key: string) => escaped(values[key])))
+  }
   // What the program says elsewhere, such as a reason or the titles of tools.
   const told = (said: string | readonly string[]): string =>
     [said]
@@ -111,6 +122,9 @@ function translator(language: Language) {
       .join(', ')
   return Object.assign(text, { told })
 }
+
+const gap = /\{\w+\}/
+const gaps = /\{(\w+)\}/g
 
 function timeIn(timeZone: string, time: number, exactly = false): string {
   return `<time datetime="${isoTime(time)}">${minuteIn(timeZone, time, exactly)}</time>`
