@@ -19,13 +19,14 @@ const mayImport: Record<string, readonly string[]> = {
   '#state': [],
   '#audit': ['#state'],
   '#site': [],
+  '#sources': ['#state'],
   '#front': [],
   '#sandbox': [],
   core: ['#audit', '#state', '#sandbox'],
-  settings: ['#site', 'core'],
+  settings: ['#site', '#sources', 'core'],
   users: ['#site', '#audit', '#state', 'core'],
   library: ['settings', '#site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
-  documents: ['settings', '#site', '#audit', 'users', '#sandbox', '#state', 'core'],
+  documents: ['settings', '#site', '#sources', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
   tools: [
     'documents',
@@ -35,6 +36,7 @@ const mayImport: Record<string, readonly string[]> = {
     'users',
     'settings',
     '#site',
+    '#sources',
     '#sandbox',
     '#front',
     'core',
@@ -48,7 +50,7 @@ const mayImport: Record<string, readonly string[]> = {
   '.': ['*'],
   control: ['*'],
   pages: ['*'],
-  cli: ['control', 'house', '.', 'settings', '#site', '#audit', 'library', '#state', 'core'],
+  cli: ['control', 'house', '.', 'settings', '#site', '#sources', '#audit', 'library', '#state', 'core'],
 }
 
 /** What only some places may use. */
@@ -66,10 +68,10 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   { name: /^ajv(-formats)?(\/|$)/, where: (file) => file === '#leaf/schema.ts' },
   { name: /^re2js$/, where: (file) => file === '#leaf/pattern.ts' },
   { name: /^lowdb/, where: (file) => file.startsWith('#state/') },
-  { name: /^pg$/, where: (file) => /^#state\/postgres\/|^documents\/sources\/|^tools\/own\//.test(file) },
+  { name: /^pg$/, where: (file) => /^#state\/postgres\/|^#sources\/|^tools\/own\//.test(file) },
   {
     name: /^mysql2(\/|$)/,
-    where: (file) => /^documents\/sources\/mysql-(?:door|connection)\.ts$/.test(file),
+    where: (file) => /^#sources\/mysql-(?:door|connection)\.ts$/.test(file),
   },
   { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|#site|cli|tools)\//.test(file) },
 ]

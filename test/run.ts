@@ -45,6 +45,7 @@ const long = [
     'sandbox/test/sandbox',
     'sandbox/test/sql',
     'sandbox/test/sql-attacks',
+    'sources/test/doors',
     'state/test/copy',
     'state/test/crash',
     'state/test/failover',

@@ -1,6 +1,6 @@
 import { asks, takes } from '../control/input.ts'
 import { columns, table } from '../control/text.ts'
-import { sourceTypes } from '../settings/source-types.ts'
+import { sourceTypes } from '#sources/source.ts'
 import { defineCommand } from './command.ts'
 
 /** `assistant-core sources …`, `doctypes …`: a database that is there already, and doctypes over its tables. */

@@ -3,6 +3,7 @@ import type { Stop } from '#leaf/stop.ts'
 import type { Collection } from '#state/store.ts'
 import type { AuditedChange } from '#audit/recording.ts'
 import type { Principal } from '../core/principal.ts'
+import type { Outcome, TransactionThere } from '#sources/sources.ts'
 import type { Doctype } from './platform/platform.ts'
 import type { Repeatable } from './writing/once.ts'
 import type { StoredDocument } from './writing/stored.ts'
@@ -28,15 +29,6 @@ export interface Tables {
   /** Tells what became of a transaction that changed documents of the doctype. */
   outcome(doctype: Doctype, of: TransactionThere): Promise<Outcome>
 }
-
-/** A transaction of a source, by what names it there, and when it was begun. */
-export interface TransactionThere {
-  readonly transaction: string
-  readonly time: string
-}
-
-/** What became of a transaction of a source. */
-export type Outcome = 'committed' | 'aborted' | 'in progress' | 'unknown'
 
 /** A change of one document that lies elsewhere. */
 export interface ChangeThere {

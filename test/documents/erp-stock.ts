@@ -1,6 +1,6 @@
 /** Tables of the company that are written to. */
 
-import { writeKeysDdl, writeKeysIn } from '../../src/documents/sources/write-keys.ts'
+import { writeKeysDdl, writeKeysIn } from '#sources/write-keys.ts'
 import { noMariadb, suiteMariadb, type TestMariadb } from '../helpers/mariadb.ts'
 import { noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
 

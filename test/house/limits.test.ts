@@ -228,7 +228,7 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
   'docs/your-own-database.md': {
     'at most 20,000 rows': source('packages/state/src/postgres/table-layout.ts', 'mostTested = '),
     'more than 10,000 rows': constant('src/documents/sources/rule-problems.ts', 'large'),
-    '(10 when left out)': constant('src/documents/sources/source-limits.ts', 'defaultSeconds'),
+    '(10 when left out)': constant('packages/sources/src/source-limits.ts', 'defaultSeconds'),
     'over forty': 'of another product',
   },
   'systemd/README.md': {

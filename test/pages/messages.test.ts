@@ -300,7 +300,8 @@ describe('the messages of the pages', () => {
       'http/health-endpoint',
       '../packages/audit/src/volume',
       '../packages/sandbox/src/sandbox',
-      ...['source-door', 'table-source'].map((name) => `documents/sources/${name}`),
+      'documents/sources/table-source',
+      '../packages/sources/src/source-door',
     ]
     const found = files.flatMap((name) => {
       const code = textOf(join(source, `${name}.ts`)).replaceAll(

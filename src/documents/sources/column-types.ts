@@ -2,7 +2,7 @@
 import type { Kind } from '#state/postgres.ts'
 import type { FieldType, OriginColumn } from '../platform/platform.ts'
 import { placesOf, valueTypeOf } from '../values.ts'
-import type { CatalogueColumn } from './catalogue.ts'
+import type { CatalogueColumn } from '#sources/catalogue.ts'
 
 const texts: Readonly<Record<string, Extract<Kind, { is: 'text' }>['type']>> = {
   text: 'text',

@@ -2,7 +2,7 @@
 import { quotedName } from '#state/postgres.ts'
 import { reservedFields } from '../platform/read-fields.ts'
 import type { OriginColumn } from '../platform/platform.ts'
-import type { CatalogueColumn, CatalogueTable } from './catalogue.ts'
+import type { CatalogueColumn, CatalogueTable } from '#sources/catalogue.ts'
 import { fieldTypeOf, kindOf } from './column-types.ts'
 
 /** A field as a file writes it. */

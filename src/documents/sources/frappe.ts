@@ -1,7 +1,7 @@
 /** Drafts of doctypes over a database in the layout of Frappe and ERPNext, which says itself what its doctypes are. */
 import type { FieldType } from '../platform/platform.ts'
 import { reservedFields } from '../platform/read-fields.ts'
-import type { CatalogueTable, SourceLook } from './catalogue.ts'
+import type { CatalogueTable, SourceLook } from '#sources/catalogue.ts'
 import { kindOf } from './column-types.ts'
 import type { Draft, DraftField, Drafts, KnownTables } from './draft.ts'
 

@@ -14,7 +14,7 @@ import {
   type CatalogueTable,
   type TableName,
   tableNameOf,
-} from './catalogue.ts'
+} from '#sources/catalogue.ts'
 import { kindOf } from './column-types.ts'
 import type { Lack } from './lacks.ts'
 import { large, type Problem, ruleProblems } from './rule-problems.ts'

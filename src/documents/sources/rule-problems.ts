@@ -2,7 +2,7 @@
 import { asserted, bound } from '#state/questions.ts'
 import { residueOf, TableLayout, type TableShape } from '#state/postgres.ts'
 import type { Doctype } from '../platform/platform.ts'
-import type { CatalogueTable } from './catalogue.ts'
+import type { CatalogueTable } from '#sources/catalogue.ts'
 
 /** A place of the site that does not fit the database. */
 export interface Problem {

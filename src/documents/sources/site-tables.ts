@@ -5,13 +5,13 @@ import { messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { SiteFault } from '#site/checking.ts'
 import { type Fault, fileFault, type SiteFiles } from '#site/site-files.ts'
-import type { Source, Sources } from '../../settings/sources.ts'
+import type { Source } from '#sources/source.ts'
+import type { Sources } from '../../settings/sources.ts'
 import { briefly, type Dependency, type Entry, type Trouble, WatchedEntries } from '#site/site.ts'
 import type { Tables } from '../tables-of-others.ts'
 import type { Doctype, Platform } from '../platform/platform.ts'
 import type { Problem } from './rule-problems.ts'
-import type { Door } from './door.ts'
-import type { SecretOf } from './source-limits.ts'
+import { type Door, openDoor, type SecretOf } from '#sources/sources.ts'
 import type { TableSource } from './table-source.ts'
 
 interface TablesParts {
@@ -219,20 +219,6 @@ export class SiteTables {
     })
     return entry
   }
-}
-
-/** Opens the connections to a source; loads the driver of its kind. */
-export async function openDoor(
-  source: Source,
-  secretOf: SecretOf,
-  onError: (error: Error) => void,
-): Promise<Door> {
-  if (source.type === 'postgres') {
-    const { SourceDoor } = await import('./source-door.ts')
-    return new SourceDoor(source, secretOf, onError)
-  }
-  const { MysqlDoor } = await import('./mysql-door.ts')
-  return new MysqlDoor(source, secretOf, onError)
 }
 
 function ruleText({ when, ifOwner }: Doctype['rules'][number]): unknown {

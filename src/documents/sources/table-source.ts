@@ -8,16 +8,18 @@ import { briefly } from '#site/site.ts'
 import type { ChangeThere, StepThere } from '../tables-of-others.ts'
 import type { Doctype } from '../platform/platform.ts'
 import { Uncounted } from '../writing/quota.ts'
-import { RefusedThere, UnknownThere } from '../writing/refused-there.ts'
+import { usedOtherwise } from '../writing/once.ts'
+import { RefusedThere } from '../writing/refused-there.ts'
 import type { StoredDocument } from '../writing/stored.ts'
-import { type CatalogueTable, type SourceLook, tableNameOf } from './catalogue.ts'
-import type { Door } from './door.ts'
+import { type CatalogueTable, type SourceLook, tableNameOf } from '#sources/catalogue.ts'
+import { type Door, UnknownThere } from '#sources/sources.ts'
 import { type Lack, lackRefusal, lacksOf } from './lacks.ts'
 import { match, type Match, tablesOf } from './matching.ts'
 import type { Problem } from './rule-problems.ts'
-import { isDenied, isDoubtful, sourceRefusal } from './source-door.ts'
+import { isDenied, isDoubtful, sourceRefusal } from '#sources/asking.ts'
 import { refusedThere } from './write-faults.ts'
-import { keepOutcome, removeOldKeys, takeKey, writeKeysLacks } from './write-keys.ts'
+import { keepOutcome, removeOldKeys, takeKey } from '#sources/write-keys.ts'
+import { writeKeysLacks } from './write-keys-lacks.ts'
 
 /** The most documents that are logged because the evaluator does not find them. */
 const mostTold = 20
@@ -142,6 +144,7 @@ export class TableSource {
       this.#requireKeys(key)
       return await door.writing(of, { dry, last }, async (on, transaction) => {
         const known = key && (await takeKey(on, door.writeKeys!, key))
+        if (known === 'different') throw new AppError('conflict', usedOtherwise)
         if (known) return known.value as R
         const value = await work(on, {
           id,

@@ -1,34 +1,11 @@
 /** What a database of others says when it refuses to be written to, in words for the caller, who learns nothing else of its inside. */
 import { isDeepStrictEqual } from 'node:util'
-import type { DatabaseError } from 'pg'
 import type { AppError } from '#leaf/errors.ts'
 import type { StepThere } from '../tables-of-others.ts'
 import type { Origin } from '../platform/platform.ts'
 import { RefusedThere } from '../writing/refused-there.ts'
-import { tableNameOf } from './catalogue.ts'
-import { type Ask, isMysqlError, mysqlFault, type SourceFault } from './mysql-faults.ts'
-
-/** The columns that a constraint or a unique index is about. */
-const constraintColumns = `
-  SELECT a.attname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
-  WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum = ANY (COALESCE(
-    (SELECT conkey FROM pg_constraint WHERE conrelid = c.oid AND conname = $3),
-    (SELECT indkey::int2[] FROM pg_index JOIN pg_class i ON i.oid = indexrelid WHERE indrelid = c.oid AND i.relname = $3)))`
-
-function faultOf(thrown: unknown): SourceFault | undefined {
-  if (isMysqlError(thrown)) return mysqlFault(thrown)
-  if (!(thrown instanceof Error) || !('severity' in thrown)) return undefined
-  const { code = '', column, schema, table, constraint } = thrown as DatabaseError
-  return {
-    code,
-    table,
-    told: column !== undefined,
-    columns: async (ask) =>
-      column === undefined
-        ? (await ask(constraintColumns, [schema, table, constraint])).map(([name]) => String(name))
-        : [column],
-  }
-}
+import { tableNameOf } from '#sources/catalogue.ts'
+import { type Ask, faultOf } from '#sources/asking.ts'
 
 /** Returns the refusal that an error of a database stands for; undefined for an error of another kind. */
 export async function refusedThere(

@@ -1,7 +1,7 @@
 /** How a table is written to, as its doctype says and its login may. */
 import { quotedName, type TableShape, type WrittenColumn, type WrittenShape } from '#state/postgres.ts'
 import type { Doctype, Origin } from '../platform/platform.ts'
-import type { CatalogueColumn, CatalogueTable } from './catalogue.ts'
+import type { CatalogueColumn, CatalogueTable } from '#sources/catalogue.ts'
 import type { Lack } from './lacks.ts'
 import type { Problem } from './rule-problems.ts'
 

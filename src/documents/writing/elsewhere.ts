@@ -10,7 +10,8 @@ import { type ChangeOptions, inWork } from '../work.ts'
 import { intend, intendAs, type Intention, recordDone, recordUndone } from './intentions.ts'
 import { type Elsewhere, lostAnswer } from './once.ts'
 import { ensureCounted } from './quota.ts'
-import { RefusedThere, UnknownThere } from './refused-there.ts'
+import { UnknownThere } from '#sources/sources.ts'
+import { RefusedThere } from './refused-there.ts'
 
 /** Runs work that changes one document: as `inWork`, or where the document lies elsewhere in a transaction there. */
 export async function inWorkThere<R>(

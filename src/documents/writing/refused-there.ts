@@ -20,6 +20,3 @@ export class RefusedThere extends Error {
     this.code = code
   }
 }
-
-/** Thrown when nobody knows yet whether a change was made: the connection broke while it was committed. */
-export class UnknownThere extends Error {}

@@ -5,8 +5,8 @@
  */
 import { type Connection, DatabaseError, type Pool, type PoolClient } from 'pg'
 import { AppError, messageOf } from '#leaf/errors.ts'
-import { lookMilliseconds } from '../../documents/sources/source-limits.ts'
-import { inReadOnly, tellCaller } from '../../documents/sources/source-pool.ts'
+import { lookMilliseconds } from '#sources/sources.ts'
+import { inReadOnly, tellCaller, typesOf } from '#sources/asking.ts'
 import type { Fault, SourceDocument } from '#site/site-files.ts'
 import { placeAt } from '#leaf/places.ts'
 import { SiteFault, statementFault } from '#site/checking.ts'
@@ -14,12 +14,11 @@ import { fitRows } from '../gate/fit-rows.ts'
 import type { Tool } from '../tool.ts'
 import type { Tell } from '#site/site.ts'
 import type { EntryParts } from './entry-parts.ts'
-import type { Source } from '../../settings/sources.ts'
+import type { Source } from '#sources/source.ts'
 import type { SqlDefinition } from './own-schema.ts'
 import { pageArgument, sqlNames, statementParts } from './check-definitions.ts'
 import { passedOver } from './row-security.ts'
 import { pagedInput, pagedQuery, placeOfRows } from './sql-pages.ts'
-import { typesOf } from '../../documents/sources/sql-values.ts'
 
 interface SqlParts extends Tell {
   readonly source: Source

@@ -1,7 +1,7 @@
 import type { Stop } from '#leaf/stop.ts'
 import { inTime } from '#leaf/turns.ts'
 import type { Queryable } from '#state/postgres.ts'
-import type { Source } from '../../settings/sources.ts'
+import type { Source } from './source.ts'
 import type { SourceAsking } from './door.ts'
 import { patienceOf } from './source-limits.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Stop } from '#leaf/stop.ts'
-import { Shares } from '../../src/documents/sources/shares.ts'
+import { Shares } from '#sources/shares.ts'
 
 describe('the shares of users in a source', () => {
   it('lets those of a user wait in their order, and others pass; who gives up is skipped', async () => {

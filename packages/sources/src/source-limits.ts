@@ -1,6 +1,6 @@
 /** How long sources of every kind may take, and as whom they are asked. */
-import type { Principal } from '../../core/principal.ts'
-import type { Source } from '../../settings/sources.ts'
+import type { Caller } from './door.ts'
+import type { Source } from './source.ts'
 
 /** Milliseconds in which a source has to answer what is asked of its catalogue. */
 export const lookMilliseconds = 8000
@@ -18,7 +18,7 @@ export function patienceOf({ timeout_seconds: seconds = defaultSeconds }: Source
 
 /** Returns what a database is told of who asks: user, roles and client. */
 export function callerOf(
-  principal: Pick<Principal, 'user' | 'roles' | 'client'> | undefined,
+  principal: Caller | undefined,
 ): readonly [user: string, roles: string, client: string] {
   return [principal?.user ?? '', [...(principal?.roles ?? [])].sort().join(','), principal?.client?.id ?? '']
 }

@@ -5,12 +5,9 @@
  */
 import { AppError } from '#leaf/errors.ts'
 import { type Queryable, quotedName } from '#state/postgres.ts'
-import { type Source, sourcesFile } from '../../settings/sources.ts'
-import type { Origin } from '../platform/platform.ts'
-import type { ChangeThere, TransactionThere } from '../tables-of-others.ts'
-import { usedOtherwise } from '../writing/once.ts'
+import type { Source } from './source.ts'
+import type { TransactionThere } from './in-writing.ts'
 import { type CatalogueTable, tableNameOf } from './catalogue.ts'
-import type { Lack } from './lacks.ts'
 
 /** The table, in the words of its kind of database. */
 export interface WriteKeys {
@@ -78,30 +75,13 @@ export function writeKeysDdl(
   return words.ddl(tableNameOf(table, ''), login)
 }
 
-/** Tells what keeps the table from being used: what would be kept in it is then refused. */
-export function writeKeysLacks(
-  { source, file }: Pick<Origin, 'source' | 'file'>,
-  { keys, marks }: { readonly keys: WriteKeys | undefined; readonly marks: boolean },
+/** Returns what keeps a table from being used; its columns are as the catalogue has them. */
+export function wrongWith(
+  { table: named, words: { columns } }: WriteKeys,
   found: readonly CatalogueTable[],
-): readonly Lack[] {
-  const lack = { privilege: 'a fit table of write keys', needed: 'keys' } as const
-  const makes = `sources write-keys ${source} prints what makes it`
-  if (!keys) {
-    const message = `needs a table there that tells after a crash what was done: name one as write_keys of "${source}" in ${sourcesFile}; ${makes}`
-    return marks ? [{ ...lack, file, path: ['from', 'write'], message }] : []
-  }
-  const [schema, name] = tableNameOf(keys.table, '')
-  const there = found.find((one) => one.schema === schema && one.name === name)
-  const what = marks ? 'nothing is written' : 'no call with an idempotency key writes'
-  return wrongWith(there, keys.words).map((wrong) => ({
-    ...lack,
-    file: sourcesFile,
-    path: ['sources', source, 'write_keys'],
-    message: `${schema}.${name} ${wrong}, so that ${what} to "${source}": ${makes}`,
-  }))
-}
-
-function wrongWith(table: CatalogueTable | undefined, { columns }: Words): readonly string[] {
+): readonly string[] {
+  const [schema, name] = tableNameOf(named, '')
+  const table = found.find((one) => one.schema === schema && one.name === name)
   if (!table) return ['is not there, or its login may not see it']
   if (table.isView) return ['is a view']
   if (table.secured) return ['has row-level security, which could hide a key']
@@ -124,12 +104,12 @@ function wrongWith(table: CatalogueTable | undefined, { columns }: Words): reado
   return wrong
 }
 
-/** Takes the key of a call, or returns what the call gave that took it before, which is waited for while it is under way. */
+/** Takes the key of a call, or returns what the call gave that took it before, if it was the same, which is waited for while it is under way. */
 export async function takeKey(
   on: Queryable,
   { table, words }: WriteKeys,
-  { id, call }: NonNullable<ChangeThere['key']>,
-): Promise<{ readonly value?: unknown } | undefined> {
+  { id, call }: { readonly id: string; readonly call: string },
+): Promise<{ readonly value?: unknown } | 'different' | undefined> {
   const at = sqlName(table)
   await on.rows({ text: `DELETE FROM ${at} WHERE "key" = $1 AND made_at < ${words.old}`, values: [id] })
   const taken = await on.rows({ text: words.insert(at), values: [id, call] })
@@ -138,7 +118,7 @@ export async function takeKey(
   const [of, outcome] = (row ?? []) as [string?, string?]
   if (typeof outcome !== 'string')
     throw new AppError('conflict', 'this call was made before, and its key was removed just now')
-  if (of !== call) throw new AppError('conflict', usedOtherwise)
+  if (of !== call) return 'different'
   return JSON.parse(outcome) as { readonly value?: unknown }
 }
 

@@ -1,7 +1,7 @@
 /** Connections to a database of others. */
 import { type ClientConfig, DatabaseError, escapeIdentifier, escapeLiteral, Pool, type PoolClient } from 'pg'
-import type { Principal } from '../../core/principal.ts'
-import type { Source } from '../../settings/sources.ts'
+import type { Caller } from './door.ts'
+import type { Source } from './source.ts'
 import { type inWriting, writingLimits } from './in-writing.ts'
 import { callerOf, type SecretOf } from './source-limits.ts'
 import { exactTypes } from './sql-values.ts'
@@ -117,7 +117,7 @@ export function writingConnection(client: PoolClient, source: Source): Parameter
 }
 
 /** Returns the settings that tell the caller to row-level security, and the output formats, which are the same in every session. */
-export function toldSettings(principal: Pick<Principal, 'user' | 'roles' | 'client'> | undefined): Settings {
+export function toldSettings(principal: Caller | undefined): Settings {
   const [user, roles, client] = callerOf(principal)
   const formats = { DateStyle: 'ISO', IntervalStyle: 'iso_8601' }
   return { 'assistant.user': user, 'assistant.roles': roles, 'assistant.client': client, ...formats }
@@ -126,7 +126,7 @@ export function toldSettings(principal: Pick<Principal, 'user' | 'roles' | 'clie
 /** Sets what the database is told, and how long a statement may take, in a transaction that has begun. */
 export async function tellCaller(
   client: PoolClient,
-  principal: Pick<Principal, 'user' | 'roles' | 'client'> | undefined,
+  principal: Caller | undefined,
   milliseconds: number,
 ): Promise<void> {
   const settings = { statement_timeout: milliseconds, ...toldSettings(principal) }

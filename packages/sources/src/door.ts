@@ -2,14 +2,20 @@
 import type { Pool } from 'pg'
 import type { Stop } from '#leaf/stop.ts'
 import type { Queryable } from '#state/postgres.ts'
-import type { Principal } from '../../core/principal.ts'
-import type { Outcome, TransactionThere } from '../tables-of-others.ts'
 import type { SourceLook } from './catalogue.ts'
+import type { Outcome, TransactionThere } from './in-writing.ts'
 import type { WriteKeys } from './write-keys.ts'
+
+/** Who asks, as far as a database is told. */
+export interface Caller {
+  readonly user: string
+  readonly roles: ReadonlySet<string>
+  readonly client?: { readonly id: string } | undefined
+}
 
 /** Who asks, and until when. */
 export interface SourceAsking {
-  readonly asker?: Principal | undefined
+  readonly asker?: Caller | undefined
   readonly stop?: Stop | undefined
   /** True if the database must know who asks, because its own rules may depend on it. */
   readonly tells: boolean

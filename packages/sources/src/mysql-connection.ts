@@ -1,6 +1,6 @@
 /** Connections to MySQL or MariaDB: how they are opened, what their sessions are set to, and what is asked on them. */
 import type { Pool, PoolConnection, PoolOptions, ResultSetHeader, RowDataPacket } from 'mysql2/promise'
-import type { Source } from '../../settings/sources.ts'
+import type { Source } from './source.ts'
 import type { SourceAsking } from './door.ts'
 import { writingLimits } from './in-writing.ts'
 import { callerOf } from './source-limits.ts'

@@ -2,11 +2,10 @@
 import { createPool, type Pool, type PoolConnection } from 'mysql2/promise'
 import { randomId } from '#leaf/secrets.ts'
 import type { Queryable } from '#state/postgres.ts'
-import type { Source } from '../../settings/sources.ts'
-import type { Outcome, TransactionThere } from '../tables-of-others.ts'
+import type { Source } from './source.ts'
 import type { SourceLook } from './catalogue.ts'
 import type { Door, SourceAsking, Writing } from './door.ts'
-import { inWriting } from './in-writing.ts'
+import { inWriting, type Outcome, type TransactionThere } from './in-writing.ts'
 import { mysqlLook } from './mysql-catalogue.ts'
 import {
   endThere,

@@ -1,5 +1,16 @@
 /** Work that writes to a database of others, in one transaction there. */
-import { UnknownThere } from '../writing/refused-there.ts'
+
+/** A transaction of a source, by what names it there, and when it was begun. */
+export interface TransactionThere {
+  readonly transaction: string
+  readonly time: string
+}
+
+/** What became of a transaction of a source. */
+export type Outcome = 'committed' | 'aborted' | 'in progress' | 'unknown'
+
+/** Thrown when nobody knows yet whether a change was made: the connection broke while it was committed. */
+export class UnknownThere extends Error {}
 
 /** Milliseconds that rows are waited for which somebody else holds, and that our own state may hold them up. */
 export const writingLimits = { lock: 5000, idle: 60_000 } as const
