@@ -1,15 +1,18 @@
 /**
  * JSON Schema (2020-12) validation of everything that comes from outside: tool arguments, site files,
- * request bodies. A schema is compiled once, at its first use, never per request (D6): most runs need few of them.
+ * request bodies. A schema is compiled once, never per request (D6): for the first value that is not known to fit, or after many.
  */
-import { _, Ajv2020, type CodeKeywordDefinition, type ErrorObject } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type * as Ajv from 'ajv/dist/2020.js'
 import type { SchemaValidateFunction } from 'ajv/dist/types/index.js'
-import formats from 'ajv-formats'
+import type Formats from 'ajv-formats'
+import type * as FormatList from 'ajv-formats/dist/formats.js'
 import type { JSONSchema } from 'json-schema-to-ts'
 import { AppError, messageOf } from './errors.ts'
 import { meantOrKnown } from './names.ts'
 import { decidedBy } from './who-decides.ts'
 import { canonical } from './strict-json.ts'
+import { FirstLook, type Texts } from './plain-schema.ts'
 import { referenceKeyword } from './references.ts'
 import { followReference, schemaPatterns, unreadablePatterns } from './pattern.ts'
 
@@ -33,7 +36,7 @@ export interface CompileOptions {
   readonly defaults?: boolean
 }
 
-/** Makes the check for a schema. Its first use throws when the schema is wrong. The same schema object gives the same check. */
+/** Makes the check for a schema, which throws when it is used and the schema is wrong. The same schema object gives the same check. */
 export function compileSchema(
   schema: JSONSchema | Record<string, unknown>,
   options: CompileOptions = {},
@@ -41,10 +44,43 @@ export function compileSchema(
   const engine = options.defaults ? filling : checking
   const known = engine.checks.get(schema as object)
   if (known) return known
+  const whole = schema as Record<string, unknown>
+  const look = new FirstLook(whole, options.defaults ?? false, texts)
+  let looks = 0
   let compiled: Check | undefined
-  const check: Check = (value) => (compiled ??= engine.compile(schema as Record<string, unknown>))(value)
+  const check = orProblem((value) => {
+    if (!compiled && looks++ < mostLooks && look.at(value) === true) return []
+    return (compiled ??= engine.compile(whole))(value)
+  })
   engine.checks.set(schema as object, check)
   return check
+}
+
+/** The values that are only looked at: as many cost what compiling costs. */
+const mostLooks = 100
+
+/** Ajv, most of whose time is its loading: many runs need none. */
+const load = createRequire(import.meta.url)
+
+const texts: Texts = {
+  pattern: schemaPatterns,
+  format: (name) => {
+    const { fullFormats } = load('ajv-formats/dist/formats.js') as typeof FormatList
+    const found = fullFormats[name as keyof typeof fullFormats]
+    return found instanceof RegExp && name !== 'url' ? found : undefined
+  },
+}
+
+/** Makes a check say that a value takes too long, instead of throwing it. */
+function orProblem(check: Check): Check {
+  return (value) => {
+    try {
+      return check(value)
+    } catch (error) {
+      if (error instanceof AppError) return [{ path: [], message: error.message }]
+      throw error
+    }
+  }
 }
 
 /** Finds the problems of a schema itself, each with its path in it. */
@@ -52,7 +88,7 @@ export function schemaProblems(schema: Readonly<Record<string, unknown>>): reado
   const problems = [...checking.problems(schema), ...unreadablePatterns(schema)]
   if (problems.length > 0) return problems
   try {
-    compileSchema({ ...schema })({})
+    orProblem(checking.compile({ ...schema }))({})
     return []
   } catch (error) {
     return [{ path: [], message: messageOf(error) }]
@@ -81,13 +117,43 @@ const areUnique: SchemaValidateFunction = (wanted: boolean, items: readonly unkn
   return true
 }
 
-// The validators are shared: setting one up costs far more than one schema, and a reload compiles all schemas of the site.
+// The validators are shared: setting one up costs far more than one schema.
 const checking = createEngine(false)
 const filling = createEngine(true)
 
 const addressed = /^(?:https?|ftp):\/\/(?:[^\s/]*@)?([^\s/:@]{1,253})(?::\d{2,5})?(?:\/\S*)?$/i
 
 function createEngine(useDefaults: boolean): Engine {
+  let made: Ajv.Ajv2020 | undefined
+  const opened = (): Ajv.Ajv2020 => (made ??= openAjv(useDefaults))
+  return {
+    checks: new WeakMap(),
+    problems: (schema) => {
+      const ajv = opened()
+      if (ajv.validateSchema(schema) === true) return []
+      const errors = ajv.errors ?? []
+      // Where a list of allowed values failed, the errors of its alternatives ("or an array of them") say less.
+      const listed = new Set(
+        errors.filter((error) => error.keyword === 'enum').map((error) => error.instancePath),
+      )
+      return describe(errors.filter((error) => error.keyword === 'enum' || !listed.has(error.instancePath)))
+    },
+    compile: (schema) => {
+      const ajv = opened()
+      try {
+        const validate = ajv.compile(schema)
+        return (value) => (validate(value) ? [] : describe(validate.errors ?? []))
+      } finally {
+        // A site's schemas must be freed with it, and two of them may have the same $id.
+        ajv.removeSchema(schema)
+      }
+    },
+  }
+}
+
+function openAjv(useDefaults: boolean): Ajv.Ajv2020 {
+  const { Ajv2020, _ } = load('ajv/dist/2020.js') as typeof Ajv
+  const formats = load('ajv-formats') as typeof Formats
   const ajv = new Ajv2020({
     allErrors: true,
     strict: true,
@@ -107,7 +173,7 @@ function createEngine(useDefaults: boolean): Engine {
   // Ajv compares each item with all others: for a hundred thousand lists of one number it takes minutes.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: areUnique })
-  countReferences(ajv)
+  countReferences(ajv, _)
   formats.default(ajv)
   const { url } = ajv.formats
   // Alone among the formats, `url` takes time quadratic in the text's length: it is applied to the host only.
@@ -115,60 +181,20 @@ function createEngine(useDefaults: boolean): Engine {
     const [, host] = addressed.exec(text) ?? []
     return host !== undefined && url instanceof RegExp && url.test(`https://${host}`)
   })
-  return {
-    checks: new WeakMap(),
-    problems: (schema) => {
-      if (ajv.validateSchema(schema) === true) return []
-      const errors = ajv.errors ?? []
-      // Where a list of allowed values failed, the errors of its alternatives ("or an array of them") say less.
-      const listed = new Set(
-        errors.filter((error) => error.keyword === 'enum').map((error) => error.instancePath),
-      )
-      return describe(errors.filter((error) => error.keyword === 'enum' || !listed.has(error.instancePath)))
-    },
-    compile: (whole) => {
-      const schema = useDefaults ? withoutFilled(whole) : whole
-      try {
-        const validate = ajv.compile(schema)
-        return (value) => {
-          try {
-            return validate(value) ? [] : describe(validate.errors ?? [])
-          } catch (error) {
-            if (error instanceof AppError) return [{ path: [], message: error.message }]
-            throw error
-          }
-        }
-      } finally {
-        // A site's schemas must be freed with it, and two of them may have the same $id.
-        ajv.removeSchema(schema)
-      }
-    },
-  }
+  return ajv
 }
 
 /** Makes every followed reference in a schema charge the caller's budget. */
-function countReferences(ajv: Ajv2020): void {
+function countReferences(ajv: Ajv.Ajv2020, _: typeof Ajv._): void {
   for (const keyword of ['$ref', '$dynamicRef']) {
-    const given = ajv.getKeyword(keyword) as CodeKeywordDefinition
-    const code: CodeKeywordDefinition['code'] = (context, rule) => {
+    const given = ajv.getKeyword(keyword) as Ajv.CodeKeywordDefinition
+    const code: Ajv.CodeKeywordDefinition['code'] = (context, rule) => {
       context.gen.code(_`${context.gen.scopeValue('func', { ref: followReference })}()`)
       given.code(context, rule)
     }
     ajv.removeKeyword(keyword)
     ajv.addKeyword({ ...given, code })
   }
-}
-
-/** Drops requirements that defaults meet: checking them would be half of the code generated for the settings' schema. */
-function withoutFilled(schema: Record<string, unknown>): Record<string, unknown> {
-  const { properties, required } = schema as {
-    readonly properties?: Record<string, Record<string, unknown>>
-    readonly required?: readonly string[]
-  }
-  if (!properties) return schema
-  const inner = Object.entries(properties).map(([name, part]) => [name, withoutFilled(part)])
-  const open = required?.filter((name) => properties[name]?.['default'] === undefined)
-  return { ...schema, properties: Object.fromEntries(inner), required: open ?? [] }
 }
 
 /** Formats a path as a person writes it: `users[0].roles`. */
@@ -189,7 +215,7 @@ export function problemsText(problems: readonly Problem[]): string {
 /** The most problems reported: nobody reads more at once, and each takes time to put into words. */
 const mostProblems = 200
 
-function describe(errors: readonly ErrorObject[]): Problem[] {
+function describe(errors: readonly Ajv.ErrorObject[]): Problem[] {
   // A value that is not among those allowed may be of the wrong type too; the list says more.
   const listed = new Set(
     errors.filter(({ keyword }) => keyword === 'enum').map((error) => error.instancePath),
@@ -207,7 +233,7 @@ function describe(errors: readonly ErrorObject[]): Problem[] {
   })
 }
 
-function pathOf(error: ErrorObject): (string | number)[] {
+function pathOf(error: Ajv.ErrorObject): (string | number)[] {
   const path: (string | number)[] = []
   for (const part of error.instancePath.split('/').slice(1)) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -219,7 +245,7 @@ function pathOf(error: ErrorObject): (string | number)[] {
   return path
 }
 
-function textOf(error: ErrorObject): string {
+function textOf(error: Ajv.ErrorObject): string {
   const params = error.params as Record<string, unknown>
   switch (error.keyword) {
     case 'required':
@@ -251,7 +277,7 @@ function textOf(error: ErrorObject): string {
   }
 }
 
-function unknownKey(error: ErrorObject): string {
+function unknownKey(error: Ajv.ErrorObject): string {
   const params = error.params as Record<string, unknown>
   const key = String(params['additionalProperty'] ?? params['unevaluatedProperty'])
   const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {})
