@@ -1,6 +1,7 @@
 /** The HTTP surface: every URL, the order of middleware, and what errors become. */
 import type { RequestListener } from 'node:http'
-import { Router } from '@koa/router'
+import { createRequire } from 'node:module'
+import type * as KoaRouter from '@koa/router'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import { AppError } from '#leaf/errors.ts'
 import type { Exchange, Guard } from '#front/exchange.ts'
@@ -28,6 +29,9 @@ import { knownCaller, lined } from '#front/front.ts'
 import { doctorProbes, linedBy, requests } from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
 import type { Services } from './house/services.ts'
+
+// An `import` of it imports Node's HTTP (`leaf/src/node-http.ts`).
+const { Router } = createRequire(import.meta.url)('@koa/router') as typeof KoaRouter
 
 /** Returns the listener that answers all HTTP requests. */
 export function createApp(services: Services): RequestListener {

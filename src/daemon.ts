@@ -3,12 +3,13 @@
  * while requests are still served; then, as at once on SIGINT, new ones are refused and running ones get their grace.
  * SIGHUP reloads the site or, where a terminal started the daemon, means that the terminal is gone and stops it.
  */
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { createApp } from './app.ts'
 import { listenForControl } from './control/server.ts'
+import { http } from '#leaf/node-http.ts'
 import { AppError } from '#leaf/errors.ts'
 import { collectGarbage } from '#leaf/garbage.ts'
 import { createLog } from '#leaf/log.ts'
@@ -66,7 +67,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     const { settings } = services.site.current()
     // The interval at which connections with late headers are looked for.
-    server = createServer({ connectionsCheckingInterval: 5000 })
+    server = http.createServer({ connectionsCheckingInterval: 5000 })
     limit(server, settings.server.request_timeout_seconds)
     // Whoever sees that the daemon is healthy may give it commands.
     control = await listenForControl(services)
@@ -120,7 +121,7 @@ export async function runDaemon(
 async function requireFreePort({ site, listeningFd, ...wanted }: DaemonOptions): Promise<void> {
   if (listeningFd !== undefined) return
   const { host, port } = { ...(await readSettingsAlone(site)).server, ...wanted }
-  const trial = createServer()
+  const trial = http.createServer()
   await listen(trial, { host, port })
   await new Promise((resolve) => trial.close(resolve))
 }

@@ -76,8 +76,10 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|#site|cli|tools)\//.test(file) },
 ]
 
-/** Where time, chance and the environment enter (decision 13). */
+/** Where time, chance, the environment (decision 13) and HTTP enter. */
 const entrances: { name: RegExp; where: RegExp }[] = [
+  // Node's HTTP: an import of it loads its fetch as well (`leaf/src/node-http.ts`).
+  { name: /^import (?!type\b).*'(?:node:)?http'$/m, where: /^$/ },
   { name: /\bnew Date\(\)|\bDate\.now\(\)/, where: /^#leaf\/clock\.ts$|^cli\// },
   { name: /\bMath\.random\b|\brandom(Bytes|UUID|Int|FillSync)\b/, where: /^#leaf\/secrets\.ts$/ },
   { name: /\bprocess\.env\b/, where: /^cli\// },
@@ -220,7 +222,7 @@ describe('the architecture', () => {
     assert.deepEqual(new Set(named), new Set(answered))
   })
 
-  it('lets time, chance and the environment in at one place each', () => {
+  it('lets time, chance, the environment and HTTP in at one place each', () => {
     const wrong = files.filter(
       (file) =>
         !file.startsWith('#jinja/') &&

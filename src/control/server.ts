@@ -1,9 +1,10 @@
 /** The daemon's end of the control socket: a Unix domain socket that only its own user may open (D11). */
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { http } from '#leaf/node-http.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Services } from '../house/services.ts'
 import { operations, type Operations } from './index.ts'
@@ -28,7 +29,7 @@ import './status.ts'
 export async function listenForControl(services: Services): Promise<{ close: () => Promise<void> }> {
   const path = join(services.folders.state, controlSocketName)
   rmSync(path, { force: true })
-  const server = createServer((request, response) => void answer(services, request, response))
+  const server = http.createServer((request, response) => void answer(services, request, response))
   // The folder is 0700, so the socket is never reachable with wider rights than its final ones.
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
   chmodSync(path, 0o600)

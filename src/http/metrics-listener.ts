@@ -1,5 +1,6 @@
 /** The second listener, for Prometheus; it serves one path and nothing else. */
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
+import { http } from '#leaf/node-http.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -7,7 +8,7 @@ import type { Metrics } from './metrics.ts'
 export function listenForMetrics(metrics: Metrics, listen: string): Promise<Server> {
   const at = listen.lastIndexOf(':')
   const host = listen.slice(0, at).replace(/^\[|\]$/g, '')
-  const server = createServer((request, response) => {
+  const server = http.createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()
       return

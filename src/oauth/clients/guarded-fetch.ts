@@ -5,11 +5,11 @@
  */
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
-import { request as plainRequest } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect } from 'node:tls'
+import { http } from '#leaf/node-http.ts'
 import { messageOf } from '#leaf/errors.ts'
 import { isPublicHost } from '#leaf/public-address.ts'
 import { BodyTooLarge } from '#front/request-body.ts'
@@ -115,7 +115,7 @@ async function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise
 function openTunnel(proxy: string, url: URL, signal: AbortSignal): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const authority = `${url.hostname}:${url.port || '443'}`
-    const asking = plainRequest(proxy, {
+    const asking = http.request(proxy, {
       method: 'CONNECT',
       path: authority,
       headers: { Host: authority },

@@ -1,6 +1,6 @@
 /** Checks one file of `config/tools/` beyond its schema, for faults and for what is surely not meant. */
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isIP } from 'node:net'
+import { http } from '#leaf/node-http.ts'
 import { messageOf } from '#leaf/errors.ts'
 import { unknownName } from '#leaf/names.ts'
 import { isPublicAddress } from '#leaf/public-address.ts'
@@ -139,8 +139,8 @@ function* checkReach(definition: HttpDefinition | UpstreamDefinition): Generator
 /** Tells why HTTP could not carry the header; undefined when it can. */
 function headerProblem(key: string, value: string): string | undefined {
   try {
-    validateHeaderName(key)
-    validateHeaderValue(key, value)
+    http.validateHeaderName(key)
+    http.validateHeaderValue(key, value)
   } catch (error) {
     return messageOf(error)
   }

@@ -1,6 +1,7 @@
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
+import { http } from '#leaf/node-http.ts'
 import { AppError } from '#leaf/errors.ts'
 import { BodyTooLarge, readBody } from '#front/request-body.ts'
 import { addressFor } from './public-address.ts'
@@ -35,7 +36,7 @@ export async function send({
 }: Outgoing): Promise<HttpAnswer> {
   // Looked up once and dialled as checked: a second lookup could give an inner address (DNS rebinding).
   const address = await addressFor(url.hostname, allowPrivate)
-  const start = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const start = url.protocol === 'https:' ? httpsRequest : http.request
   return await new Promise((resolve, reject) => {
     const unreachable = (cause: unknown) =>
       reject(
