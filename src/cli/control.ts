@@ -2,16 +2,23 @@
  * Runs an operation: in the daemon if one runs, else in this process, on the site and the locked state.
  * Commands never know which of the two it was (D11).
  */
-import { request, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { operations, type Operations } from '../control/index.ts'
-import { controlSocketName, isStream, runOperation, type ControlLine } from '../control/operation.ts'
+import {
+  controlSocketName,
+  isStream,
+  type Operation,
+  runOperation,
+  type ControlLine,
+} from '../control/operation.ts'
 import { AppError } from '#leaf/errors.ts'
-import type { Services } from '../house/services.ts'
+import { http } from '#leaf/node-http.ts'
+import type { Opening } from '../house/services.ts'
 import type { Options } from './options.ts'
 
 type Name = keyof Operations
@@ -72,7 +79,7 @@ async function lastOf<Value>(values: AsyncGenerator): Promise<Value> {
 function post(options: Options, name: string, params: unknown): Promise<IncomingMessage | undefined> {
   return new Promise((resolve, reject) => {
     const socketPath = join(options.state, controlSocketName)
-    const asking = request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
+    const asking = http.request({ socketPath, path: `/${name}`, method: 'POST' }, resolve)
     asking.on('error', (error: NodeJS.ErrnoException) => {
       // No socket, the socket of a dead daemon, or no state folder yet: nobody listens.
       if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(error.code ?? '')) resolve(undefined)
@@ -114,29 +121,29 @@ export async function converse<R>(
     ask: <Asked extends Name>(name: Asked, params: Question<Asked>) => Promise<Answer<Asked>>,
   ) => Promise<R>,
 ): Promise<R> {
-  let services: Services | undefined
+  let opening: Opening | undefined
   let isDaemon = false
   try {
     return await work(
       async <Asked extends Name>(name: Asked, params: Question<Asked>): Promise<Answer<Asked>> => {
-        const response = services ? undefined : await post(options, name, params)
+        const response = opening ? undefined : await post(options, name, params)
         if (!response && isDaemon) throw new AppError('unavailable', 'the daemon stopped')
         isDaemon = response !== undefined
         if (response) return await lastOf<Answer<Asked>>(itemsOf(response))
-        services ??= await openHere(options)
-        return await lastOf<Answer<Asked>>(runIn(services, name, params))
+        opening ??= await openHere(options)
+        return await lastOf<Answer<Asked>>(runIn(opening, name, params))
       },
     )
   } finally {
-    await services?.close()
+    await opening?.close()
   }
 }
 
-async function openHere(options: Options, acceptsOlder = false): Promise<Services> {
+async function openHere(options: Options, acceptsOlder = false): Promise<Opening> {
   // Loaded only when no daemon runs: a command that talks to one should start at once.
-  const { openServices } = await import('../house/services.ts')
+  const { Opening } = await import('../house/services.ts')
   const { createLog } = await import('#leaf/log.ts')
-  return await openServices({
+  return new Opening({
     ...options,
     log: createLog('error', process.stderr),
     // Opening everything logs much that belongs in a daemon's log, not on a terminal.
@@ -146,17 +153,19 @@ async function openHere(options: Options, acceptsOlder = false): Promise<Service
 }
 
 async function* runHere<Value>(options: Options, name: Name, params: unknown): AsyncGenerator<Value> {
-  const services = await openHere(options, name === 'audit.accept_loss')
+  const opening = await openHere(options, name === 'audit.accept_loss')
   try {
-    yield* runIn<Value>(services, name, params)
+    yield* runIn<Value>(opening, name, params)
   } finally {
-    await services.close()
+    await opening.close()
   }
 }
 
-async function* runIn<Value>(services: Services, name: Name, params: unknown): AsyncGenerator<Value> {
+async function* runIn<Value>(opening: Opening, name: Name, params: unknown): AsyncGenerator<Value> {
   const { signal } = new AbortController()
-  const result = await runOperation(operations[name], params, services, { actor: actor(), signal })
+  const operation: Operation = operations[name]
+  const services = await opening.take([...operation.needs, 'audit'])
+  const result = await runOperation(operation, params, services, { actor: actor(), signal })
   yield* (isStream(result) ? result : [result ?? null]) as AsyncIterable<Value>
 }
 

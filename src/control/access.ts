@@ -10,6 +10,9 @@ import { columns, table, visible } from './text.ts'
 import { knownUser } from '../users/people.ts'
 import { clientOf } from './whose.ts'
 
+/** The services that an explanation needs. */
+const askedServices = ['people', 'clients', 'clientLimits', 'site'] as const
+
 /** The operations that explain decisions on access with the deciding line of the site, from the evaluator itself. */
 export const accessOperations = [
   defineOperation({
@@ -17,7 +20,8 @@ export const accessOperations = [
     as: 'access tools',
     does: 'list the tools, and what else programs do, with what the site says about each and where',
     input: takes({}),
-    run: async (_params, { site }: Needs<'site'>) => {
+    needs: ['site'],
+    run: async (_params, { site }) => {
       const { confirmationOf, matchesName, settingOf } = await import('../tools/gate/read-tools.ts')
       const { tools, toolSettings } = site.current()
       const row = (one: Pick<Tool, 'name' | 'title' | 'category' | 'roles'>, setting?: ToolSetting) => ({
@@ -66,7 +70,8 @@ export const accessOperations = [
       name: '[name]',
       client: '--client <id>: through this client, with its limits',
     }),
-    run: async ({ user, subject, name, client }, taken: Needs<Asked>) => {
+    needs: askedServices,
+    run: async ({ user, subject, name, client }, taken) => {
       const { explainAccess } = await import('../documents/explaining.ts')
       const { offerOf } = await import('../tools/gate/offer.ts')
       const { principal, gates, asked } = await principalAs(taken, user, client)
@@ -146,9 +151,6 @@ export const accessOperations = [
   }),
 ] as const
 
-/** The services that an explanation needs. */
-type Asked = 'people' | 'clients' | 'clientLimits' | 'site'
-
 /** A reason for the decision, with its place in the site. */
 interface Reason {
   readonly subject: string
@@ -162,7 +164,11 @@ function reasonOf(subject: string, { refusal, reason, source }: Offer): Reason {
 }
 
 /** Makes the user's principal as a request would have it, and the gates before every tool and document. */
-async function principalAs(taken: Needs<Asked>, email: string, client: string | undefined) {
+async function principalAs(
+  taken: Needs<(typeof askedServices)[number]>,
+  email: string,
+  client: string | undefined,
+) {
   const user = knownUser(taken.people(), email)
   if (client !== undefined) await clientOf(taken, client)
   const { baseOf } = await import('../oauth/acting.ts')

@@ -1,7 +1,7 @@
 import { auditStatuses } from '#audit/audit.ts'
 import { fileWriter } from '#audit/reading.ts'
 import { asks, takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
+import { defineOperation } from './operation.ts'
 import { logPlace } from './site.ts'
 import { foundText, megabytes, visible } from './text.ts'
 
@@ -45,7 +45,8 @@ export const auditOperations = [
       count: asks('-n <count>: how many', { minimum: 0, default: 10 }),
       follow: '-f, --follow: go on with events as they come',
     }),
-    run: async ({ count = 10, follow, ...wanted }, { audit }: Needs<'audit'>, { signal }) => {
+    needs: ['audit'],
+    run: async ({ count = 10, follow, ...wanted }, { audit }, { signal }) => {
       const { endOf, followAudit, tailAudit } = await import('#audit/reading.ts')
       const { place } = audit
       // Earlier actions must be in the answer.
@@ -65,7 +66,8 @@ export const auditOperations = [
     // Finds every event that fits, oldest first.
     name: 'audit.search',
     input: takes(auditFilter),
-    run: async (wanted, { audit }: Needs<'audit'>) => {
+    needs: ['audit'],
+    run: async (wanted, { audit }) => {
       const { searchAudit } = await import('#audit/reading.ts')
       await audit.settled()
       return searchAudit(audit.place, wanted)
@@ -76,7 +78,8 @@ export const auditOperations = [
     does: 'count events by type, status, user and target',
     examples: ['audit stats --since 7d'],
     input: takes(auditFilter),
-    run: async (wanted, { audit }: Needs<'audit'>) => {
+    needs: ['audit'],
+    run: async (wanted, { audit }) => {
       const { summarizeAudit } = await import('#audit/reading.ts')
       await audit.settled()
       return { log: await audit.stats(), ...(await summarizeAudit(audit.place, wanted)) }
@@ -112,10 +115,8 @@ export const auditOperations = [
         },
       },
     }),
-    run: async (
-      { anchors, from_start: fromStart },
-      { audit, store, clock }: Needs<'audit' | 'store' | 'clock'>,
-    ) => {
+    needs: ['audit', 'store', 'clock'],
+    run: async ({ anchors, from_start: fromStart }, { audit, store, clock }) => {
       const { unknownChanges } = await import('../documents/writing/intentions.ts')
       const { toldChanges } = await import('../documents/told-outcomes.ts')
       await audit.settled()
@@ -149,7 +150,8 @@ export const auditOperations = [
     does: 'make a new key for the log; the old one signs for it',
     writes: true,
     input: takes({}),
-    run: async (_params, { audit }: Needs<'audit'>) => audit.changeKey(),
+    needs: ['audit'],
+    run: async (_params, { audit }) => audit.changeKey(),
     text: ({ from, to }) => `key ${from} signed for key ${to}, which signs from now on`,
   }),
   defineOperation({
@@ -164,8 +166,8 @@ export const auditOperations = [
       },
       'reason',
     ),
-    run: async ({ writer, reason }, { audit }: Needs<'audit'>, { actor }) =>
-      audit.acceptWriter(writer, actor, reason),
+    needs: ['audit'],
+    run: async ({ writer, reason }, { audit }, { actor }) => audit.acceptWriter(writer, actor, reason),
     text: ({ id, name }) =>
       `signed for ${visible(name)} (${id}); the others that know this daemon believe it`,
   }),
@@ -178,7 +180,8 @@ export const auditOperations = [
       { reason: asks('--reason <text>: why it is missing; it is kept in the log', { minLength: 1 }) },
       'reason',
     ),
-    run: async ({ reason }, { audit }: Needs<'audit'>, { actor }) => ({
+    needs: ['audit'],
+    run: async ({ reason }, { audit }, { actor }) => ({
       accepted: await audit.acceptLosses(actor, reason),
     }),
     text: ({ accepted }) =>
@@ -198,7 +201,8 @@ export const auditOperations = [
       },
       'reason',
     ),
-    run: async ({ intention, outcome, reason }, { site }: Needs<'site'>, { actor }) => {
+    needs: ['site'],
+    run: async ({ intention, outcome, reason }, { site }, { actor }) => {
       const { acceptOutcome } = await import('../documents/told-outcomes.ts')
       const told = { isDone: outcome === 'done', told_by: actor, reason }
       return { outcome, change: await acceptOutcome(site.current().documents, intention, told) }

@@ -3,7 +3,7 @@ import { AppError } from '#leaf/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Client } from '../oauth/records.ts'
 import { asks, takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
+import { defineOperation } from './operation.ts'
 import { columns, table } from './text.ts'
 import { clientOf } from './whose.ts'
 
@@ -35,7 +35,8 @@ export const clientOperations = [
       'redirect_uris',
     ),
     // The rules are those of dynamic registration.
-    run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
+    needs: ['clients', 'settings'],
+    run: async (params, { clients, settings }) => {
       const description = await describe(params, settings())
       const { client, secret } = await clients.register(description, 'operator', async () => {})
       const { registrationOf } = await import('../oauth/endpoints/registration-endpoint.ts')
@@ -46,7 +47,8 @@ export const clientOperations = [
     name: 'clients.list',
     does: 'list registered clients',
     input: takes({}),
-    run: async (_params, { clients }: Needs<'clients'>) => (await clients.list()).map(clientView),
+    needs: ['clients'],
+    run: async (_params, { clients }) => (await clients.list()).map(clientView),
     text: columns(
       'client: client_id, name: client_name, source, method: token_endpoint_auth_method, created, last used: last_used',
     ),
@@ -56,7 +58,8 @@ export const clientOperations = [
     does: 'show one client and who uses it',
     examples: ['clients show CLIENT_ID'],
     input: takes({ client_id }),
-    run: async (params, taken: Needs<'clients' | 'tokens'>) => {
+    needs: ['clients', 'tokens'],
+    run: async (params, taken) => {
       const client = await clientOf(taken, params.client_id)
       const families = await taken.tokens.families({ client: client.id })
       // Token families whose access has ended do not count.
@@ -75,7 +78,8 @@ export const clientOperations = [
       name,
       redirect_uris: '--redirect-uri <uri...>: all redirect URIs, in the place of those it has; repeatable',
     }),
-    run: async (params, { clients, settings }: Needs<'clients' | 'settings'>) => {
+    needs: ['clients', 'settings'],
+    run: async (params, { clients, settings }) => {
       const { id, authMethod: auth_method, ...was } = await clientOf({ clients }, params.client_id)
       const { name = was.name, redirect_uris = was.redirectUris } = params
       const described = await describe({ name, redirect_uris, auth_method }, settings())
@@ -89,7 +93,8 @@ export const clientOperations = [
     examples: ['clients rotate-secret CLIENT_ID'],
     writes: true,
     input: takes({ client_id }),
-    run: async (params, { clients }: Needs<'clients'>) => {
+    needs: ['clients'],
+    run: async (params, { clients }) => {
       const { client, secret } = await clients.rotateSecret(params.client_id)
       const { registrationOf } = await import('../oauth/endpoints/registration-endpoint.ts')
       return registrationOf(client, secret)
@@ -102,7 +107,8 @@ export const clientOperations = [
     examples: ['clients remove CLIENT_ID'],
     writes: true,
     input: takes({ client_id }),
-    run: async ({ client_id }, { clients }: Needs<'clients'>) => {
+    needs: ['clients'],
+    run: async ({ client_id }, { clients }) => {
       if (!(await clients.remove(client_id))) throw new AppError('not_found', `no client ${client_id}`)
       return { removed: client_id }
     },
@@ -114,7 +120,8 @@ export const clientOperations = [
     writes: true,
     // The dry run is for operators who prune by a timer and want to see the candidates first.
     input: takes({ dry_run: '--dry-run: only say which' }),
-    run: async ({ dry_run = false }, { clients }: Needs<'clients'>) => {
+    needs: ['clients'],
+    run: async ({ dry_run = false }, { clients }) => {
       const pruned = await clients.prune({ dryRun: dry_run })
       return {
         dry_run,

@@ -1,15 +1,22 @@
 import { PassThrough } from 'node:stream'
 import { AppError } from '#leaf/errors.ts'
-import { readiness, type Vitals } from '../http/health-endpoint.ts'
+import { readiness } from '../http/health-endpoint.ts'
 import { faultText } from '#site/site-files.ts'
 import { takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
+import { defineOperation } from './operation.ts'
+
+/** The services on which readiness depends. */
+export const vitalServices = [
+  ...(['site', 'store', 'audit', 'analysis', 'clientDocuments', 'leaving', 'clients'] as const),
+  ...(['ownTools', 'pulling'] as const),
+]
 
 /** The answer of `/readyz`, and the abilities of this machine. Only a running daemon knows it. */
 export const daemonHealth = defineOperation({
   name: 'daemon.health',
   input: takes({}),
-  run: async (_params, taken: Needs<'daemon' | 'clock' | 'publicUrl' | 'metrics' | keyof Vitals>) => {
+  needs: [...vitalServices, 'daemon', 'clock', 'publicUrl', 'metrics'],
+  run: async (_params, taken) => {
     if (!taken.daemon) throw new AppError('unavailable', 'no daemon runs on this state')
     const { unknownChanges } = await import('../documents/writing/intentions.ts')
     const { toldChanges } = await import('../documents/told-outcomes.ts')
@@ -40,7 +47,8 @@ export const daemonOperations = [
     name: 'metrics',
     does: 'print the metrics of the running daemon as Prometheus reads them',
     input: takes({}),
-    run: async (_params, { metrics, daemon }: Needs<'metrics' | 'daemon'>) => {
+    needs: ['metrics', 'daemon'],
+    run: async (_params, { metrics, daemon }) => {
       if (!daemon)
         throw new AppError('unavailable', 'no daemon runs on this state; only a daemon has metrics')
       return { text: await metrics.text() }
@@ -52,20 +60,23 @@ export const daemonOperations = [
     // Returns a nonce with which `doctor` may send one request through the public address.
     name: 'doctor.expect',
     input: takes({}),
-    run: (_params, { probe }: Needs<'probe'>) => Promise.resolve({ nonce: probe.expect() }),
+    needs: ['probe'],
+    run: (_params, { probe }) => Promise.resolve({ nonce: probe.expect() }),
   }),
   defineOperation({
     // Tells how that request arrived; null when it did not.
     name: 'doctor.arrival',
     input: takes({ nonce: { type: 'string' } }, 'nonce'),
-    run: ({ nonce }, { probe }: Needs<'probe'>) => Promise.resolve({ arrival: probe.arrival(nonce) ?? null }),
+    needs: ['probe'],
+    run: ({ nonce }, { probe }) => Promise.resolve({ arrival: probe.arrival(nonce) ?? null }),
   }),
   defineOperation({
     // Streams the text of a backup. The caller writes the file, with its own rights.
     name: 'store.backup',
     writes: true,
     input: takes({}),
-    run: async (_params, { store, audit }: Needs<'store' | 'audit'>, { signal }) => {
+    needs: ['store', 'audit'],
+    run: async (_params, { store, audit }, { signal }) => {
       // After this the backup holds no event that the log lacks.
       await audit.settled()
       const stream = new PassThrough({ encoding: 'utf8' })

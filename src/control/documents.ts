@@ -4,7 +4,8 @@ import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { principalOf } from './whose.ts'
 
-type Taken = Needs<'site' | 'people' | 'settings'>
+const needs = ['site', 'people', 'settings'] as const
+type Taken = Needs<(typeof needs)[number]>
 
 const asked = { doctype: { type: 'string' }, user: { type: 'string' } } as const
 const count = { type: 'integer', minimum: 0 } as const
@@ -30,7 +31,8 @@ export const documentOperations = [
     // Its command reads the file, where the operator is: the daemon may not see it.
     name: 'documents.import_target',
     input: takes(asked, 'doctype'),
-    run: async ({ doctype, user }, services: Taken) => {
+    needs,
+    run: async ({ doctype, user }, services) => {
       const { importTarget } = await import('../documents/importing/import-target.ts')
       const { principal, keepsOrigin } = importerOf(services, user)
       return importTarget(services.site.current().documents, principal, doctype, keepsOrigin)
@@ -39,7 +41,8 @@ export const documentOperations = [
   defineOperation({
     name: 'documents.import_mark',
     input: takes({ run: { type: 'string' }, again: { type: 'boolean' } }, 'run'),
-    run: async ({ run, again }, { site }: Taken) => {
+    needs,
+    run: async ({ run, again }, { site }) => {
       const { forgetImport, importMark } = await import('../documents/importing/import-rows.ts')
       const { documents } = site.current()
       const mark = await importMark(documents, run)
@@ -77,7 +80,8 @@ export const documentOperations = [
       },
       ...(['doctype', 'run', 'from', 'next', 'refused', 'last', 'rows'] as const),
     ),
-    run: async ({ doctype, user, key, dry_run: dryRun = false, ...batch }, services: Taken) => {
+    needs,
+    run: async ({ doctype, user, key, dry_run: dryRun = false, ...batch }, services) => {
       const { importRows } = await import('../documents/importing/import-rows.ts')
       const { principal, keepsOrigin } = importerOf(services, user)
       const { users } = services.people()
@@ -89,7 +93,8 @@ export const documentOperations = [
     // Audited as `document.export`, before each piece of the text.
     name: 'documents.export',
     input: exportInput,
-    run: async ({ doctype, user, format, fields, filters }, { site, ...taken }: Taken) => {
+    needs,
+    run: async ({ doctype, user, format, fields, filters }, { site, ...taken }) => {
       const { exportDocuments } = await import('../documents/asking/exporting.ts')
       const asker = principalOf(taken, user)
       return await exportDocuments({ ...site.current().documents, asker }, asker, {

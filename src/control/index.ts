@@ -7,6 +7,7 @@
  * machine from outside, whether or not a daemon runs.
  */
 import { accessOperations } from './access.ts'
+import { apiKeyOperations } from './api-keys.ts'
 import { auditOperations } from './audit.ts'
 import { clientOperations } from './clients.ts'
 import { daemonOperations } from './daemon.ts'
@@ -16,7 +17,7 @@ import { keyOperations } from './keys.ts'
 import { promptOperations } from './prompts.ts'
 import { siteOperations } from './site.ts'
 import { tokenOperations } from './tokens.ts'
-import { apiKeyOperations, userOperations } from './users.ts'
+import { userOperations } from './users.ts'
 
 const list = [
   ...accessOperations,

@@ -1,7 +1,7 @@
 import { isoTime } from '#leaf/clock.ts'
 import type { KeyStatus } from '../oauth/tokens/keys.ts'
 import { asks, takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
+import { defineOperation } from './operation.ts'
 import { columns, table } from './text.ts'
 
 /** The operations on the keys that sign ID tokens, without their private parts, and on the attempts to get tokens. */
@@ -10,7 +10,8 @@ export const keyOperations = [
     name: 'keys.list',
     does: 'list the signing keys',
     input: takes({}),
-    run: async (_params, { keys }: Needs<'keys'>) => (await keys.list()).map(keyView),
+    needs: ['keys'],
+    run: async (_params, { keys }) => (await keys.list()).map(keyView),
     text: columns('key, state, created, signs from: signs_from'),
   }),
   defineOperation({
@@ -21,8 +22,8 @@ export const keyOperations = [
     input: takes({
       at_once: '--at-once: it signs now and the old ones end, because one of them leaked',
     }),
-    run: async ({ at_once = false }, { keys }: Needs<'keys'>) =>
-      keyView(await keys.rotate({ atOnce: at_once })),
+    needs: ['keys'],
+    run: async ({ at_once = false }, { keys }) => keyView(await keys.rotate({ atOnce: at_once })),
   }),
   defineOperation({
     // Only running daemons keep it.
@@ -30,7 +31,8 @@ export const keyOperations = [
     does: 'show the last authorization attempts and the step at which each died',
     examples: ['oauth trace -n 5'],
     input: takes({ count: asks('-n <count>: how many', { minimum: 1, default: 10 }) }),
-    run: async ({ count = 10 }, { trace }: Needs<'trace'>) => trace.last(count),
+    needs: ['trace'],
+    run: async ({ count = 10 }, { trace }) => trace.last(count),
     text: (list) =>
       table(list, [
         ['attempt', (one) => one.started],

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '#audit/audit.ts'
 import { AppError, messageOf, type AppErrorCode } from '#leaf/errors.ts'
-import type { Services } from '../house/services.ts'
+import type { ServiceName, Services } from '../house/services.ts'
 import type { Input, ParamsOf } from './input.ts'
 import type { TextColumn } from './text.ts'
 
@@ -48,7 +48,7 @@ export interface Operation<
   Name extends string = string,
   Params = unknown,
   Result = unknown,
-  Taken = Services,
+  Need extends ServiceName = ServiceName,
 > extends CommandDescription<Params, Result> {
   /** The name: `noun.verb`. */
   readonly name: Name
@@ -56,7 +56,9 @@ export interface Operation<
   readonly as?: string
   /** True if it changes something: recorded in the audit log as `cli.run`. */
   readonly writes?: boolean
-  run(params: Params, taken: Taken, asking: AskingOperator): Promise<Result>
+  /** The services that it needs: without a daemon, no others are opened. */
+  readonly needs: readonly Need[]
+  run(params: Params, taken: Needs<Need>, asking: AskingOperator): Promise<Result>
 }
 
 /** Pairs an operation's parameters with the code that runs on them; it reaches only the services that it names. */
@@ -64,10 +66,10 @@ export function defineOperation<
   const Name extends string,
   const Asked extends Input,
   Result,
-  Taken = unknown,
+  const Need extends ServiceName,
 >(
-  operation: { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Taken>,
-): { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Taken> {
+  operation: { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Need>,
+): { readonly input: Asked } & Operation<Name, ParamsOf<Asked>, Result, Need> {
   return operation
 }
 
@@ -75,7 +77,7 @@ export function defineOperation<
 export async function runOperation(
   operation: Operation,
   params: unknown,
-  services: Services,
+  services: Needs<ServiceName>,
   asking: AskingOperator,
 ): Promise<unknown> {
   const { compileSchema, problemsText } = await import('#leaf/schema.ts')

@@ -3,7 +3,7 @@ import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompts/prompt-rows.ts'
 import { promptStatuses } from '../library/words.ts'
 import { asks, takes, type Input, type ParamsOf } from './input.ts'
-import { defineOperation, type CommandDescription, type Needs } from './operation.ts'
+import { defineOperation, type CommandDescription } from './operation.ts'
 import { columns, facts, visible, type TextColumn } from './text.ts'
 import { principalOf } from './whose.ts'
 
@@ -28,7 +28,8 @@ export const promptOperations = [
     does: 'list the prompts of the site and the built-in ones',
     examples: ['prompts list --user sales@example.com'],
     input: takes({ user: '--user <user>: only those that this user is listed' }),
-    run: async (params, { site, librarian, ...taken }: Needs<'site' | 'people' | 'librarian'>) => {
+    needs: ['site', 'people', 'librarian'],
+    run: async (params, { site, librarian, ...taken }) => {
       const { library } = site.current()
       const user = params.user === undefined ? undefined : principalOf(taken, params.user)
       const all = user ? library.for(user).prompts(user) : [...library.site.templates.values()]
@@ -41,7 +42,8 @@ export const promptOperations = [
     does: 'show one prompt whole',
     examples: ['prompts show sales_analysis'],
     input: takes({ prompt: prompt_id }),
-    run: async (params, { site, librarian }: Needs<'site' | 'librarian'>) => {
+    needs: ['site', 'librarian'],
+    run: async (params, { site, librarian }) => {
       // Searches all prompts, not only those that a user may see: the operator has the files anyway.
       const template = site.current().library.site.find(operator.user, params.prompt)
       if (!template) throw new AppError('not_found', `there is no prompt "${params.prompt}"`)
@@ -63,7 +65,8 @@ export const promptOperations = [
       'prompt',
       'arguments',
     ),
-    run: async (params, taken: Needs<'site' | 'people'>) => {
+    needs: ['site', 'people'],
+    run: async (params, taken) => {
       const principal = principalOf(taken, params.user)
       const library = taken.site.current().library.for(principal)
       return { text: await library.preview(principal, params.prompt, params.arguments) }
@@ -126,8 +129,9 @@ function methodOperation<const Name extends string, const Asked extends Input, A
   methodOf: (methods: PromptMethods) => PromptMethod<Answer>,
   described: { readonly name: Name; readonly input: Asked } & CommandDescription<ParamsOf<Asked>, Answer>,
 ) {
-  return defineOperation<Name, Asked, Answer, Needs<'promptMethods' | 'people'>>({
+  return defineOperation<Name, Asked, Answer, 'promptMethods' | 'people'>({
     ...described,
+    needs: ['promptMethods', 'people'],
     run: async (params, { promptMethods, ...taken }) => {
       const { user, limit, ...body } = params as { readonly user?: string; readonly limit?: number }
       const most = limit === undefined ? {} : { limit: Math.max(1, limit) }

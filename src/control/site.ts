@@ -1,7 +1,8 @@
 import { AppError } from '#leaf/errors.ts'
+import { vitalServices } from './daemon.ts'
 import { takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
-import type { StatusNeeds, statusOf } from './status.ts'
+import { defineOperation } from './operation.ts'
+import type { statusOf } from './status.ts'
 import { megabytes, visible } from './text.ts'
 
 /** The operations on the daemon's status and on its site. */
@@ -11,7 +12,14 @@ export const siteOperations = [
     does: 'show what runs, what is loaded, and what is wrong',
     examples: ['status', 'status --json'],
     input: takes({}),
-    run: async (_params, taken: Needs<StatusNeeds>) => (await import('./status.ts')).statusOf(taken),
+    needs: [
+      ...vitalServices,
+      ...(['daemon', 'clock', 'startedAt', 'publicUrl', 'mcpUrl', 'folders', 'daemons', 'metrics'] as const),
+      ...(['subscriptions', 'limits'] as const),
+      // A store counts what is opened.
+      ...(['accounts', 'apiKeys', 'tasks'] as const),
+    ],
+    run: async (_params, taken) => (await import('./status.ts')).statusOf(taken),
     text: statusText,
   }),
   defineOperation({
@@ -21,7 +29,8 @@ export const siteOperations = [
     writes: true,
     input: takes({}),
     // Throws AppError `invalid` with the faults when the site is rejected.
-    run: async (_params, { reload, pulling, folders }: Needs<'reload' | 'pulling' | 'folders'>) => {
+    needs: ['reload', 'pulling', 'folders'],
+    run: async (_params, { reload, pulling, folders }) => {
       const { siteFaults } = await import('#site/site.ts')
       const { faultText } = await import('#site/site-files.ts')
       const { outcome, digest, milliseconds, ...read } = await reload('command line')
@@ -40,7 +49,8 @@ export const siteOperations = [
     // Finds records that do not fit a site as it is now in a folder (given by its absolute path); changes nothing.
     name: 'site.state_problems',
     input: takes({ site: { type: 'string', minLength: 1 } }, 'site'),
-    run: async ({ site }, { store, audit, clock }: Needs<'store' | 'audit' | 'clock'>) => {
+    needs: ['store', 'audit', 'clock'],
+    run: async ({ site }, { store, audit, clock }) => {
       const { stateProblems } = await import('../documents/state-problems.ts')
       const { createDocumentMemory } = await import('../documents/memory.ts')
       const { noSql: runSql } = await import('../documents/reports/run-sql.ts')

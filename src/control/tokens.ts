@@ -3,7 +3,7 @@ import { AppError } from '#leaf/errors.ts'
 import type { AccessToken } from '../oauth/records.ts'
 import { thisServer } from '../oauth/urls.ts'
 import { asks, takes } from './input.ts'
-import { defineOperation, type Needs } from './operation.ts'
+import { defineOperation } from './operation.ts'
 import { columns, table } from './text.ts'
 import { knownUser } from '../users/people.ts'
 import { clientOf } from './whose.ts'
@@ -34,7 +34,8 @@ export const tokenOperations = [
       },
       'user',
     ),
-    run: async (params, taken: Needs<'settings' | 'people' | 'clients' | 'tokens'>) => {
+    needs: ['settings', 'people', 'clients', 'tokens'],
+    run: async (params, taken) => {
       const { commandLineClient } = await import('../oauth/clients/clients.ts')
       const { defaultScopes } = await import('../oauth/scopes.ts')
       const user = knownUser(taken.people(), params.user)
@@ -71,10 +72,8 @@ export const tokenOperations = [
       limit: asks('-n <count>: how many', { minimum: 1, maximum: 1000, default: 100 }),
       after: '--after <token>: go on after this one, the last of a list',
     }),
-    run: async (
-      { user, client, limit = 100, after },
-      { tokens, usage, clock }: Needs<'tokens' | 'usage' | 'clock'>,
-    ) => {
+    needs: ['tokens', 'usage', 'clock'],
+    run: async ({ user, client, limit = 100, after }, { tokens, usage, clock }) => {
       const found = await tokens.list(of(user, client), { limit, after })
       return Promise.all(
         found.map(async (token) => {
@@ -100,7 +99,8 @@ export const tokenOperations = [
     does: 'list what users allowed apps; revoke one with its user and client',
     examples: ['tokens grants --user sales@example.com'],
     input: takes({ user, client: '--client <id>: only those for this client' }),
-    run: async ({ user, client }, { grants }: Needs<'grants'>) =>
+    needs: ['grants'],
+    run: async ({ user, client }, { grants }) =>
       (await grants.list(of(user, client))).map((grant) => ({
         grant: grant.id,
         user: grant.user,
@@ -127,7 +127,8 @@ export const tokenOperations = [
       // A forgotten flag must not revoke everything.
       minProperties: 1,
     },
-    run: async (params, { tokens, people }: Needs<'tokens' | 'people'>) => {
+    needs: ['tokens', 'people'],
+    run: async (params, { tokens, people }) => {
       const user = params.user?.toLowerCase()
       // With the token itself, an operator need not know its id.
       const found = params.token ? await tokens.find(params.token) : undefined

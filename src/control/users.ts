@@ -3,19 +3,21 @@ import { AppError, messageOf } from '#leaf/errors.ts'
 import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
 import { withoutProofs } from '../users/accounts.ts'
-import type { ApiKey } from '../users/api-keys.ts'
 import type { OneTimeLinks } from '../users/one-time-links.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { columns, facts, table } from './text.ts'
+import { columns, table } from './text.ts'
 
 const user = asks('<user>', { minLength: 1 })
 /** The services that make a link. */
-type Linking = 'links' | 'publicUrl' | 'settings'
+const linking = ['links', 'publicUrl', 'settings'] as const
 /** The services that end what acts for a user. */
-type Access = 'sessions' | 'links' | 'apiKeys' | 'tokens' | 'suspended' | 'tasks'
+const access = ['sessions', 'links', 'apiKeys', 'tokens', 'suspended', 'tasks'] as const
 /** The services that end all access of a user, and the proofs of who they are. */
-type Ending = Access | 'people' | 'passwords' | 'accounts' | 'audit'
+const ending = [...access, 'people', 'passwords', 'accounts', 'audit'] as const
+type Linking = Needs<(typeof linking)[number]>
+type Access = Needs<(typeof access)[number]>
+type Ending = Needs<(typeof ending)[number]>
 /** Seconds that a link lasts by default. */
 const linkSeconds = 259_200
 const seconds = asks('--ttl <duration>: when the link ends, such as 7d; 3 days if not given', {
@@ -30,7 +32,8 @@ export const userOperations = [
     does: 'list the users of the site',
     examples: ['users list --json'],
     input: takes({}),
-    run: async (_params, { people, passwords }: Needs<'people' | 'passwords'>) =>
+    needs: ['people', 'passwords'],
+    run: async (_params, { people, passwords }) =>
       Promise.all(
         [...people().users.values()].map(async (one) => ({
           user: one.id,
@@ -54,7 +57,8 @@ export const userOperations = [
     writes: true,
     input: takes({ user, password: { type: 'string' } }, 'password'),
     // A new password often follows the theft of the old one, so its browser sessions end.
-    run: async (params, { passwords, sessions }: Needs<'passwords' | 'sessions'>) => {
+    needs: ['passwords', 'sessions'],
+    run: async (params, { passwords, sessions }) => {
       await passwords.set(params.user, params.password)
       const sessions_ended = await sessions.closeAll(params.user.toLowerCase())
       return { user: params.user, sessions_ended }
@@ -66,7 +70,8 @@ export const userOperations = [
     examples: ['users invite maria@example.com', 'users invite maria@example.com --ttl 7d'],
     writes: true,
     input: takes({ user, seconds }),
-    run: async (params, taken: Needs<'passwords' | Linking>) => {
+    needs: ['passwords', ...linking],
+    run: async (params, taken) => {
       if (await taken.passwords.has(params.user))
         throw new AppError('conflict', `${params.user} has a password already; see "users reset"`)
       return linkFor({ ...params, purpose: 'invite', secondFactor: false }, taken)
@@ -87,7 +92,8 @@ export const userOperations = [
       everything:
         '--everything: somebody else got in, or their address at your company is somebody else’s now: end their password, second factors, sign-ins, API keys, apps and tokens now, and forget whom your company meant by them',
     }),
-    run: async (params, taken: Needs<Linking | Ending>) => {
+    needs: [...linking, ...ending],
+    run: async (params, taken) => {
       const request = { ...params, purpose: 'reset', secondFactor: params.second_factor ?? false } as const
       if (!params.everything) return linkFor(request, taken)
       const found = taken.people().find(params.user)
@@ -105,11 +111,8 @@ export const userOperations = [
     examples: ['users cut-off maria@example.com', 'users cut-off maria@example.com --passkeys'],
     writes: true,
     input: takes({ user, passkeys: '--passkeys: their passkeys too' }),
-    run: async (
-      params,
-      { people, accounts, audit, ...access }: Needs<Access | 'people' | 'accounts' | 'audit'>,
-      { user: by },
-    ) => {
+    needs: [...access, 'people', 'accounts', 'audit'],
+    run: async (params, { people, accounts, audit, ...access }, { user: by }) => {
       const id = params.user.toLowerCase()
       const known = people().users.get(id)
       if (by && known && !mayShutOut(people().users.get(by.user ?? '') ?? { roles: new Set() }, known))
@@ -175,10 +178,7 @@ async function endAll(
  * What acts for a user now, at every daemon: whatever was open, and what it could be opened with again but for the
  * user's own proofs. Sessions end first: a user without a session makes nothing new.
  */
-function accessOf(
-  id: string,
-  { sessions, links, apiKeys, tokens, suspended, tasks }: Needs<Access>,
-): Endings {
+function accessOf(id: string, { sessions, links, apiKeys, tokens, suspended, tasks }: Access): Endings {
   return {
     sessions: () => sessions.closeAll(id),
     links: () => links.end(id),
@@ -190,7 +190,7 @@ function accessOf(
 }
 
 /** What proves a user, and the ties to their accounts at identity providers; then what acts for them. */
-function everythingOf(id: string, { passwords, accounts, ...access }: Needs<Ending>): Endings {
+function everythingOf(id: string, { passwords, accounts, ...access }: Ending): Endings {
   return {
     password: async () => (await passwords.remove(id), {}),
     proofs: async () => {
@@ -218,7 +218,7 @@ interface Link {
 
 async function linkFor(
   request: Omit<Parameters<OneTimeLinks['make']>[0], 'seconds'> & { readonly seconds?: number },
-  { links, publicUrl, settings }: Needs<Linking>,
+  { links, publicUrl, settings }: Linking,
 ): Promise<Link> {
   if (!settings().login.passwords) throw new AppError('invalid', 'passwords are off (login.passwords)')
   const { secret, link } = await links.make({ ...request, seconds: request.seconds ?? linkSeconds })
@@ -240,61 +240,4 @@ function linkText({ user, url, expires, ended = {} }: Link): string {
       ? `Passwords are off, so there is no link: ${user} signs in with your company again.`
       : `${url}\n\nGive this link to ${user} by a way that only they read. It works once, until ${expires}.`
   return counts.length === 0 ? link : `${link}\n\nEnded now: the password${counts.join('')}.`
-}
-
-/** The operations on static credentials for programs that cannot open a browser. */
-export const apiKeyOperations = [
-  defineOperation({
-    name: 'api_keys.create',
-    does: 'make an API key and print it with its secret, once',
-    examples: ['api-keys create --user sales@example.com --label "nightly report" --ttl 90d'],
-    writes: true,
-    input: takes(
-      {
-        user: asks('--user <user>: whom the key acts as', { minLength: 1 }),
-        label: asks('--label <text>: what it is for', { maxLength: 200 }),
-        seconds: asks('--ttl <duration>: when it ends, such as 90d or 3600 (seconds)', { minimum: 1 }),
-        addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
-      },
-      'user',
-    ),
-    run: async (params, { apiKeys }: Needs<'apiKeys'>) => {
-      const { key, secret } = await apiKeys.create(params)
-      // Includes the whole header of specification §5.2, for the settings of the other program.
-      return { ...apiKeyView(key), api_secret: secret, authorization: `token ${key.id}:${secret}` }
-    },
-    text: (key) => [facts(key), '', 'The secret is shown this once.'],
-  }),
-  defineOperation({
-    name: 'api_keys.list',
-    does: 'list API keys, without their secrets',
-    examples: ['api-keys list --user sales@example.com'],
-    input: takes({ user: asks('--user <user>: only those of this user', { minLength: 1 }) }),
-    run: async (params, { apiKeys }: Needs<'apiKeys'>) => (await apiKeys.list(params.user)).map(apiKeyView),
-    text: columns('key: api_key, user, label, status, created, expires'),
-  }),
-  defineOperation({
-    name: 'api_keys.revoke',
-    does: 'end an API key at once',
-    examples: ['api-keys revoke KEY'],
-    writes: true,
-    input: takes({ api_key: '<api_key>' }),
-    run: async ({ api_key }, { apiKeys }: Needs<'apiKeys'>) => {
-      if (!(await apiKeys.revoke(api_key))) throw new AppError('not_found', `no API key ${api_key}`)
-      return { revoked: api_key }
-    },
-  }),
-] as const
-
-/** Returns the public part of a key: never its secret, of which only a hash is stored. */
-function apiKeyView(key: ApiKey) {
-  return {
-    api_key: key.id,
-    user: key.user,
-    label: key.label,
-    created: isoTime(key.createdAt),
-    expires: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
-    addresses: key.addresses ?? [],
-    status: key.revokedAt === undefined ? 'Active' : 'Revoked',
-  }
 }

@@ -8,7 +8,8 @@ import { version } from '../core/version.ts'
 import { openRepository } from '#site/git.ts'
 import type { SiteState } from '#site/site.ts'
 import type { Collection, Stored } from '#state/store.ts'
-import type { Foundation } from './foundation.ts'
+import type { Foundation, Undo } from './foundation.ts'
+import type { House } from './house.ts'
 
 /** The record that a daemon writes of itself at intervals. */
 interface Heartbeat extends Stored {
@@ -113,4 +114,15 @@ export class Daemons {
     }
     return this.#served
   }
+}
+
+/** Opens the list of daemons; a daemon adds itself. */
+export async function openDaemons(taken: Foundation & House, undo: Undo): Promise<{ daemons: Daemons }> {
+  const daemons = new Daemons(taken, () => taken.site.state())
+  undo.push(() => daemons.close())
+  if (taken.daemon) {
+    await daemons.start()
+    taken.onChange(() => void daemons.beat())
+  }
+  return { daemons }
 }

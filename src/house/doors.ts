@@ -1,140 +1,105 @@
-import type { PowersOf } from '../core/powers.ts'
-import type { HostViews } from '../mcp/call.ts'
-import type { ClientDocuments } from '../oauth/clients/client-documents.ts'
-import { resourceOf } from '../oauth/urls.ts'
-import type { Render } from '../pages/views.ts'
-import { Accounts } from '../users/accounts.ts'
-import { OneTimeLinks } from '../users/one-time-links.ts'
-import { Passkeys } from '../users/passkeys.ts'
-import { Passwords } from '../users/passwords.ts'
-import { SecondFactors } from '../users/second-factors.ts'
-import { Sessions } from '../users/sessions.ts'
-import { SignIn } from '../users/sign-in.ts'
-import type { Foundation, ServicesOptions, Undo } from './foundation.ts'
+import { HeldConnections, Places, WaitingLine } from '#front/front.ts'
+import { WholeAnswers } from '#front/whole-answer.ts'
+import { summing } from '#leaf/log.ts'
+import type { Finding } from '../control/doctor/finding.ts'
+import { systemManager } from '../core/principal.ts'
+import { DoctorProbe } from '../http/doctor-probe.ts'
+import { trustedProxies } from '../http/requests-middleware.ts'
+import { createHostViews } from '../pages/host-views.ts'
+import { createViews } from '../pages/views.ts'
+import { PageStreams } from '../web/page-streams.ts'
+import type { ClientDoor } from './client-door.ts'
+import type { Foundation, Undo } from './foundation.ts'
 import type { House } from './house.ts'
-import { type McpDoor, openMcp } from './mcp-door.ts'
-import { type OAuthDoor, openOAuth } from './oauth-door.ts'
+import type { McpDoor } from './mcp-door.ts'
 import { powersIn } from './powers.ts'
+import type { PublicAddress } from './public-address.ts'
+import type { SignInDoor } from './sign-in-door.ts'
+import type { StreamDoor } from './stream-door.ts'
 
-/** The ways in for people and clients: their identities, and what is kept of them while they are here. */
-export interface Doors extends PublicAddress, ReturnType<typeof openSignIn>, Drawing, McpDoor, OAuthDoor {
-  readonly powers: PowersOf
-}
-
-interface PublicAddress {
-  /** The origin that every published URL begins with, without a trailing slash (D1). */
-  readonly publicUrl: () => string
-  readonly mcpUrl: () => string
-  /** Sets the port that the daemon listens on: part of the public URL when none is set. */
-  readonly listening: (port: number) => void
-}
-
-interface Drawing {
-  /** Draws pages. */
-  readonly render: Render
-  /** The pages that MCP hosts show. */
-  readonly views: HostViews
-}
+/** Addresses that nobody has (RFC 2606): only people of a template get a password that is printed. */
+const madeUp = /@(example\.(com|net|org)|([a-z0-9-]+\.)*example)$/
 
 const minute = 60_000
 
-/** Opens the doors of a house, and connects a daemon's metrics to them. */
-export async function openDoors(
-  foundation: Foundation,
-  house: House,
-  options: ServicesOptions,
-  undo: Undo,
-): Promise<Doors> {
-  const { clock, store, audit, metrics, analysis, daemon } = foundation
-  const { site } = house
-  const address = addressOf(options, house)
-  const { publicUrl } = address
-  const mcp = await openMcp(foundation, house, publicUrl, undo)
-  const oauth = openOAuth(foundation, house, publicUrl, mcp, undo)
-  const drawing = daemon ? await openDrawing(house, publicUrl, mcp) : noDrawing
-  if (daemon) {
-    await oauth.clients.places.count()
-    hourly(foundation, 'pruning clients', () => oauth.clients.prune(), undo)
-    probeDocuments(foundation, house, oauth.clientDocuments, undo)
-    every(minute, () => metrics.process?.minute(), undo)
-    metrics.observe({
-      site: () => site.state(),
-      store: () => store.stats(),
-      audit,
-      streams: () => mcp.subscriptions.size,
-      limits: () => house.limits.counts(),
-      analysis,
-      isTool: (name) => site.current().tools.some((tool) => tool.name === name),
-    })
-  }
-  const powers = powersIn(house, clock)
-  return { ...address, ...openSignIn(foundation, house, publicUrl), ...mcp, ...oauth, ...drawing, powers }
-}
+/** What stands between the sockets of a daemon and all that it serves. */
+export type Doors = Awaited<ReturnType<typeof openDoors>>
 
-function openSignIn(
-  { store, clock, audit }: Foundation,
-  { settings, people }: House,
-  publicUrl: () => string,
-) {
-  const accounts = new Accounts({ store })
-  const passwords = new Passwords({ store, clock, people })
-  return {
-    accounts,
-    links: new OneTimeLinks({ store, clock, people }),
-    passkeys: new Passkeys({ store, clock, accounts, publicUrl }),
-    passwords,
-    secondFactors: new SecondFactors({ clock, accounts }),
-    sessions: new Sessions({ store, clock, settings, people, accounts }),
-    signIn: new SignIn({ store, clock, people, passwords, audit }),
-  }
-}
+type Taken = Foundation &
+  House &
+  ClientDoor &
+  McpDoor &
+  Pick<PublicAddress, 'publicUrl'> &
+  Pick<SignInDoor, 'passwords'> &
+  Pick<StreamDoor, 'subscriptions'>
 
-/** Loads the code that draws pages, which a command has no use for. */
-async function openDrawing(
-  { settings, site }: House,
-  publicUrl: () => string,
-  { suspended }: McpDoor,
-): Promise<Drawing> {
-  const [{ createViews }, { createHostViews }] = await Promise.all([
-    import('../pages/views.ts'),
-    import('../pages/host-views.ts'),
-  ])
+/** Opens the doors of a house, and connects a daemon's metrics to what is behind them. */
+export async function openDoors(taken: Taken, undo: Undo) {
+  const { clock, settings, site, people, log, metrics, publicUrl, suspended, subscriptions } = taken
+  if (taken.daemon) await connect(taken, undo)
   const render = createViews({ settings, doctypes: () => site.current().documents.platform.doctypes })
-  return { render, views: createHostViews({ render, publicUrl, suspended }) }
-}
-
-const undrawn = (): never => {
-  throw new Error('only a daemon draws pages')
-}
-const noDrawing: Drawing = {
-  render: undrawn,
-  views: { html: undrawn, waitingFor: undrawn, about: undrawn },
-}
-
-function addressOf(options: ServicesOptions, { settings }: House): PublicAddress {
-  let { port } = settings().server
-  let known: { readonly of: string; readonly url: string } | undefined
-  const publicUrl = (): string => {
-    const of = options.publicUrl ?? settings().public_url ?? `http://localhost:${port}`
-    if (known?.of !== of) known = { of, url: of.replace(/\/+$/, '') }
-    return known.url
+  const most = (): number => settings().server.max_concurrent_requests
+  const places = new Places({ clock, most })
+  undo.push(() => places.close())
+  const trusted = trustedProxies(settings)
+  const sum = summing(log, 'too many connections: some were closed')
+  const tell = (closed: { address: string }): void => {
+    metrics.connectionClosed()
+    sum(closed)
   }
+  const pageStreams = new PageStreams()
+  const examination: { running?: Promise<readonly Finding[]> } = {}
   return {
-    publicUrl,
-    mcpUrl: () => resourceOf(publicUrl()),
-    listening: (bound) => {
-      port = bound
+    /** Draws pages. */
+    render,
+    /** The pages that MCP hosts show. */
+    views: createHostViews({ render, publicUrl, suspended }),
+    powers: powersIn(taken, clock),
+    places,
+    line: new WaitingLine({ most, isRoomy: () => places.isHalfFree }),
+    connections: new HeldConnections({ clock, places: most, trusted, tell }),
+    /** The proxies that are trusted. */
+    trusted,
+    pageStreams,
+    answers: new WholeAnswers(),
+    probe: new DoctorProbe({ clock }),
+    /** The findings of `doctor` about this machine, while it looks. */
+    examination,
+    /** Makes a password if nobody has one, and returns it; undefined when somebody has. Shown once. */
+    firstSignIn: async (): Promise<{ user: string; password: string } | undefined> => {
+      const first = [...people().users.values()].find(({ roles }) => roles.has(systemManager))?.id
+      if (first === undefined || !madeUp.test(first)) return undefined
+      const password = await taken.passwords.makeFirst(first)
+      return password === undefined ? undefined : { user: first, password }
+    },
+    /** Ends the streams that would keep a stopping daemon alive. */
+    drain: (): void => {
+      subscriptions.close()
+      pageStreams.close()
     },
   }
 }
 
+async function connect(taken: Taken, undo: Undo): Promise<void> {
+  const { store, audit, metrics, analysis, site, clients, subscriptions, limits } = taken
+  await clients.places.count()
+  hourly(taken, 'pruning clients', () => clients.prune(), undo)
+  probeDocuments(taken, undo)
+  every(minute, () => metrics.process?.minute(), undo)
+  metrics.observe({
+    site: () => site.state(),
+    store: () => store.stats(),
+    audit,
+    streams: () => subscriptions.size,
+    limits: () => limits.counts(),
+    analysis,
+    isTool: (name) => site.current().tools.some((tool) => tool.name === name),
+  })
+}
+
 /** Probes whether client documents can be fetched: now, hourly, and when the settings that this depends on change. */
-function probeDocuments(
-  foundation: Foundation,
-  { settings, onChange }: House,
-  documents: ClientDocuments,
-  undo: Undo,
-): void {
+function probeDocuments(taken: Taken, undo: Undo): void {
+  const { settings, onChange, clientDocuments: documents } = taken
   let tried = ''
   const known = (): string => {
     const { client_id_metadata_documents: mode, egress_proxy: proxy } = settings().oauth
@@ -144,7 +109,7 @@ function probeDocuments(
     tried = known()
     return documents.probe()
   }
-  hourly(foundation, 'probing client documents', probe, undo)
+  hourly(taken, 'probing client documents', probe, undo)
   onChange(() => {
     if (known() !== tried) void probe()
   })

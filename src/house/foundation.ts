@@ -1,13 +1,14 @@
 import { join } from 'node:path'
-import { openAnalysis, type Analysis, Cgroups } from '#sandbox/sandbox.ts'
+import type { Analysis } from '#sandbox/sandbox.ts'
 import { openAudit, type AuditLog } from '#audit/operations.ts'
 import { auditSettingsOf } from '#audit/settings.ts'
 import { systemClock, type Clock } from '#leaf/clock.ts'
 import { messageOf } from '#leaf/errors.ts'
 import { createLog, type Log, type LogLevel } from '#leaf/log.ts'
 import { type Folders, type SecretPath, secretsIn } from '#leaf/secret-files.ts'
+import type { Settings } from '../core/settings.ts'
 import { Metrics } from '../http/metrics.ts'
-import { openTracing, type Tracing } from '../http/tracing.ts'
+import type { Tracing } from '../http/tracing.ts'
 import { openState, readSettingsAlone, type OpenedState } from './open-state.ts'
 
 export interface ServicesOptions extends Folders {
@@ -45,6 +46,10 @@ export interface Foundation {
   readonly folders: Folders
   /** Finds secrets by the settings at the start. */
   readonly secretPath: SecretPath
+  /** Returns the settings in use: those of the site, once it is read. */
+  readonly settings: () => Settings
+  /** Makes settings those in use. */
+  readonly obey: (settings: Settings) => void
   readonly startedAt: number
   /** True when requests are answered; false for one command over the locked state. */
   readonly daemon: boolean
@@ -93,13 +98,24 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
     counted: (event) => metrics.audited(event),
   })
   undo.push(() => audit.close())
-  const tracing = daemon ? await openTracing(settings, secretPath, log) : undefined
-  undo.push(() => tracing?.close())
-  const analysis = computes
-    ? await openAnalysis({ settings: settings.analysis, log, cgroups: Cgroups.open() })
+  const tracing = daemon
+    ? await (await import('../http/tracing.ts')).openTracing(settings, secretPath, log)
     : undefined
+  undo.push(() => tracing?.close())
+  const analysis = computes ? await openMeans(settings, log) : undefined
   undo.push(() => analysis?.close())
+  let inUse = settings
+  const obey = (settings: Settings): void => {
+    inUse = settings
+    if (!options.logLevel) log.setLevel(settings.log.level)
+    audit.configure(auditSettingsOf(settings.audit, secretPath))
+  }
   const folders = { site, state }
-  const own = { folders, secretPath, startedAt: clock.now(), daemon }
+  const own = { folders, secretPath, settings: () => inUse, obey, startedAt: clock.now(), daemon }
   return { ...own, clock, log, store, metrics, audit, tracing, analysis }
+}
+
+async function openMeans({ analysis: settings }: Settings, log: Log): Promise<Analysis> {
+  const { openAnalysis, Cgroups } = await import('#sandbox/sandbox.ts')
+  return await openAnalysis({ settings, log, cgroups: Cgroups.open() })
 }

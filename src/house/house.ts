@@ -1,4 +1,3 @@
-import { auditSettingsOf } from '#audit/settings.ts'
 import type { RefusalOf } from '../core/effects.ts'
 import type { Principal } from '../core/principal.ts'
 import { belonging } from '../documents/belongings.ts'
@@ -39,8 +38,6 @@ export interface House {
   readonly pulling: Pulling
   /** Pulls the site, if it is pulled, and reads it again. */
   readonly reload: (reason: string) => Promise<ReloadResult>
-  /** Returns the site's current settings. */
-  readonly settings: () => Snapshot['settings']
   readonly people: () => Snapshot['people']
   readonly librarian: Librarian
   /** The prompt template methods of specification §4.7, by name. */
@@ -65,7 +62,7 @@ export async function openHouse(
   options: ServicesOptions,
   undo: Undo,
 ): Promise<House> {
-  const { clock, log, folders, audit } = foundation
+  const { clock, log, folders, obey } = foundation
   const listeners: (() => void)[] = []
   const changed = (): void => listeners.forEach((listener) => listener())
   const librarian = new Librarian(foundation)
@@ -83,18 +80,14 @@ export async function openHouse(
     log,
     watch: options.daemon ?? false,
     onSwap: (snapshot, result) => {
-      obey(snapshot)
+      obey(snapshot.settings)
       changed()
       return tellReload(foundation, result)
     },
     onRejected: (result) => tellReload(foundation, result),
   })
   undo.push(() => site.close())
-  const obey = ({ settings }: Snapshot): void => {
-    if (!options.logLevel) log.setLevel(settings.log.level)
-    audit.configure(auditSettingsOf(settings.audit, foundation.secretPath))
-  }
-  obey(site.current())
+  obey(site.current().settings)
   if (options.daemon) await followBranches(foundation, { site, librarian, changed }, undo)
   const pulling = pullingOf(foundation, site, parts)
   undo.push(() => pulling.close())
@@ -112,7 +105,6 @@ export async function openHouse(
       return await site.reload(reason, await ownTools.retry())
     },
     ownTools,
-    settings: () => site.current().settings,
     people: () => site.current().people,
     librarian,
     ...promptDoors(foundation, { site, librarian, changed }, undo),
@@ -122,7 +114,7 @@ export async function openHouse(
 }
 
 function pullingOf(
-  { folders, clock, log, audit, secretPath }: Foundation,
+  { folders, clock, log, audit, secretPath, settings }: Foundation,
   site: Site<Snapshot>,
   parts: SnapshotParts,
 ): Pulling {
@@ -131,7 +123,7 @@ function pullingOf(
     clock,
     log,
     audit,
-    settings: () => site.current().settings.site.git,
+    settings: () => settings().site.git,
     secretPath,
     check: async (files) => (await faultsOf(files, parts)).filter(isNotIn(site.state().faults)),
     reload: (reason) => site.reload(reason),
@@ -174,12 +166,11 @@ async function partsOf(
 }
 
 function promptDoors(
-  { folders, audit, store }: Foundation,
+  { folders, audit, store, settings }: Foundation,
   live: LiveLibrary,
   undo: Undo,
 ): Pick<House, 'promptMethods' | 'promptWriter' | 'previews' | 'limits' | 'refusalOf'> {
   const { site, librarian, changed } = live
-  const settings = (): Snapshot['settings'] => site.current().settings
   const limits = new RateLimits({ settings, store })
   const previews = new Previews()
   undo.push(() => previews.close())
@@ -214,11 +205,15 @@ interface LiveLibrary {
   readonly changed: () => void
 }
 
-async function followBranches({ folders, log }: Foundation, live: LiveLibrary, undo: Undo): Promise<void> {
+async function followBranches(
+  { folders, log, settings }: Foundation,
+  live: LiveLibrary,
+  undo: Undo,
+): Promise<void> {
   const { site, librarian } = live
   const following = await followRefs(folders.site, librarian, {
     library: () => site.current().library,
-    channels: () => site.current().settings.library.channels,
+    channels: () => settings().library.channels,
     onRefreshed: ({ changed, faults }) => {
       for (const fault of faults)
         log.error('a channel of the library cannot follow its branch', { fault: faultText(fault) })

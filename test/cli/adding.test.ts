@@ -42,6 +42,9 @@ describe('adding', () => {
 
   it('an operation: which loads nothing that a running daemon has not loaded, so that its files may be replaced', () => {
     const loaded = loadedBy(join(src, 'daemon.ts'))
+    // A daemon opens every part at its start.
+    for (const part of specifiers(join(src, 'house/services.ts'), /\bimport\('([^']+)'\)/g))
+      loadedBy(part, loaded)
     const later = readdirSync(join(src, 'control')).flatMap((file) =>
       file.endsWith('.ts') ? specifiers(join(src, 'control', file), /\bimport\('([^']+)'\)/g) : [],
     )
@@ -58,6 +61,18 @@ describe('adding', () => {
     // A table of addresses is not large.
     const large =
       /^(analysis|house|documents|mcp|pages(?!\/pages\.ts)|tools)\/|^\.\.\/packages\/(sandbox|state\/src\/(?!lines)|jinja|leaf\/src\/schema\.ts)|^daemon\.ts$/
+    assert.deepEqual(
+      loaded.filter((file) => large.test(file)),
+      [],
+    )
+  })
+
+  it('an operation that needs only what was given to clients: without loading what the site is read into', () => {
+    const parts = ['services', 'token-door'].map((part) => join(src, `house/${part}.ts`))
+    const loaded = parts.flatMap((file) => [...loadedBy(file)]).map((file) => relative(src, file))
+    assert.ok(loaded.includes('oauth/tokens/tokens.ts'))
+    const large =
+      /^(analysis|documents|library|mcp|pages|tools|users)\/|^\.\.\/packages\/(sandbox\/src\/(?!settings)|jinja)/
     assert.deepEqual(
       loaded.filter((file) => large.test(file)),
       [],

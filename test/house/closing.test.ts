@@ -1,7 +1,9 @@
 /** Whatever was opened is closed: also behind a part that fails, and once, however often it is asked. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { openServices } from '../../src/house/services.ts'
+import { Opening, openServices } from '../../src/house/services.ts'
 import { startDaemon } from '../../src/daemon.ts'
 import { createLog } from '#leaf/log.ts'
 import { folders } from '../cli/running-service.ts'
@@ -39,6 +41,30 @@ describe('closing', () => {
     assert.equal(closed, 1)
     const next = await startDaemon({ ...options, port: daemon.address.port })
     await next.stop()
+  })
+})
+
+describe('services that are asked for', () => {
+  it('open without the others: tokens are told though the site cannot be read, which those who need it are told', async (t) => {
+    const { site, state } = folders(t)
+    writeFileSync(join(site, 'config/tools.yaml'), 'tools: [')
+    const opening = new Opening({ site, state, log })
+    const { tokens, store } = await opening.take(['tokens', 'store'])
+    assert.deepEqual(await tokens.list({}), [])
+    assert.equal((await opening.take(['store'])).store, store, 'it is opened once')
+    await assert.rejects(opening.take(['people']), /config\/tools\.yaml:1/)
+    // What was open is closed, so that the state is free for the next.
+    const next = new Opening({ site, state, log })
+    await next.take(['tokens'])
+    await next.close()
+  })
+
+  it('are held by one process at a time, whatever it asks for', async (t) => {
+    const { site, state } = folders(t)
+    const first = new Opening({ site, state, log })
+    await first.take(['audit'])
+    await assert.rejects(new Opening({ site, state, log }).take(['tokens']), { code: 'conflict' })
+    await first.close()
   })
 })
 

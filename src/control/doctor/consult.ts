@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { daemonHealth } from '../daemon.ts'
 import { takes } from '../input.ts'
-import { defineOperation, type Needs } from '../operation.ts'
+import { defineOperation } from '../operation.ts'
 import type { Examination } from './consult-thread.ts'
 import type { Patient } from './patient.ts'
 
@@ -11,11 +11,8 @@ import type { Patient } from './patient.ts'
 export const consultDoctor = defineOperation({
   name: 'doctor.examine',
   input: takes({}),
-  run: async (
-    params,
-    taken: Needs<'folders' | 'examination'> & Parameters<typeof daemonHealth.run>[1],
-    asking,
-  ) => {
+  needs: [...daemonHealth.needs, 'folders', 'examination'],
+  run: async (params, taken, asking) => {
     const health = await daemonHealth.run(params, taken, asking)
     const { folders, publicUrl, examination } = taken
     // Callers during an examination share its result.
