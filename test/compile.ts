@@ -59,6 +59,7 @@ const together = [
   'packages/site/test/',
   'packages/sources/test/',
   'packages/state/test/',
+  'packages/telemetry/test/',
   'test/conformance/',
   'test/core/',
   'test/documents/',

@@ -1,7 +1,7 @@
 import { isoTime } from '#leaf/clock.ts'
 import type { Narrowing } from './narrowing.ts'
 import type { Shown } from './shown.ts'
-import type { TraceContext } from './trace-context.ts'
+import type { TraceContext } from '#telemetry/trace-context.ts'
 
 /** The OAuth client that acts for a user, as far as permission and audit need to know it. */
 export interface ActingClient {

@@ -8,7 +8,8 @@ import { createLog, type Log, type LogLevel } from '#leaf/log.ts'
 import { type Folders, type SecretPath, secretsIn } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
 import { Metrics } from '../http/metrics.ts'
-import type { Tracing } from '../http/tracing.ts'
+import { version } from '../core/version.ts'
+import type { Tracing } from '#telemetry/tracing.ts'
 import { openState, readSettingsAlone, type OpenedState } from './open-state.ts'
 
 export interface ServicesOptions extends Folders {
@@ -98,9 +99,7 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
     counted: (event) => metrics.audited(event),
   })
   undo.push(() => audit.close())
-  const tracing = daemon
-    ? await (await import('../http/tracing.ts')).openTracing(settings, secretPath, log)
-    : undefined
+  const tracing = daemon ? await openTraces(settings, secretPath, log) : undefined
   undo.push(() => tracing?.close())
   const analysis = computes ? await openMeans(settings, log) : undefined
   undo.push(() => analysis?.close())
@@ -113,6 +112,15 @@ export async function openFoundation(options: ServicesOptions, undo: Undo): Prom
   const folders = { site, state }
   const own = { folders, secretPath, settings: () => inUse, obey, startedAt: clock.now(), daemon }
   return { ...own, clock, log, store, metrics, audit, tracing, analysis }
+}
+
+async function openTraces(
+  { tracing, server }: Settings,
+  secretPath: SecretPath,
+  log: Log,
+): Promise<Tracing | undefined> {
+  const { openTracing } = await import('#telemetry/tracing.ts')
+  return await openTracing({ ...tracing, service: { name: server.name, version } }, secretPath, log)
 }
 
 async function openMeans({ analysis: settings }: Settings, log: Log): Promise<Analysis> {

@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Settings, settingsSchema } from '../core/settings.ts'
 import { secretsIn } from '#leaf/secret-files.ts'
-import type { Tracer } from '../core/trace-context.ts'
+import type { Tracer } from '#telemetry/trace-context.ts'
 import { packageFolder, version } from '../core/version.ts'
 import { settling } from '../documents/writing/intentions.ts'
 import type { Documents } from '../documents/documents.ts'

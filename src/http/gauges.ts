@@ -3,7 +3,7 @@ import type { Analysis } from '#sandbox/sandbox.ts'
 import type { AuditLog, AuditStats } from '#audit/operations.ts'
 import { version } from '../core/version.ts'
 import type { LimitCounts } from '../oauth/rate-limits.ts'
-import { metricText, type Sample } from './metric-text.ts'
+import { metricText, type Sample } from '#telemetry/metric-text.ts'
 import type { SiteState } from '#site/site.ts'
 import type { StoreStats } from '#state/store.ts'
 

@@ -2,8 +2,8 @@
 import type { AuditEvent } from '#audit/audit.ts'
 import type { ReloadResult } from '#site/site.ts'
 import { gaugeTexts, type MetricSources } from './gauges.ts'
-import { metricText, Tally, Timings } from './metric-text.ts'
-import { ProcessMetrics } from './process-metrics.ts'
+import { metricText, Tally, Timings } from '#telemetry/metric-text.ts'
+import { ProcessMetrics } from '#telemetry/process-metrics.ts'
 
 const prefix = 'assistant_core_'
 const requestBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30]

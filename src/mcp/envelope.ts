@@ -4,7 +4,7 @@
  * for modern requests `_meta`, headers, version, capabilities.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { readTraceContext, type TraceContext } from '../core/trace-context.ts'
+import { readTraceContext, type TraceContext } from '#telemetry/trace-context.ts'
 import {
   assumed,
   claimsModern,

@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { randomId } from '#leaf/secrets.ts'
-import type { TraceContext } from '../core/trace-context.ts'
+import type { TraceContext } from '#telemetry/trace-context.ts'
 
 /** Answers a JSON value. */
 export function answerJson(ctx: Exchange, status: number, body: unknown): void {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { checkBusy, mostBusy } from '../../src/control/doctor/machine.ts'
 import { checkSize, manyDocuments } from '../../src/control/doctor/state.ts'
-import { ProcessMetrics } from '../../src/http/process-metrics.ts'
+import { ProcessMetrics } from '#telemetry/process-metrics.ts'
 
 describe('the size of an embedded state', () => {
   it('is warned of by doctor from the number of documents on that README names', () => {

@@ -13,7 +13,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { operate } from '../../src/cli/control.ts'
 import { folders, mcpPath, noPython, runService, type RunningService } from '../cli/running-service.ts'
-import { metricText } from '../../src/http/metric-text.ts'
 import { freePort } from '../helpers/free-port.ts'
 
 interface Ready {
@@ -235,13 +234,6 @@ describe('the metrics', () => {
     assert.match(text, /^nodejs_active_resources\{type="\w+"\} \d+$/m)
     assert.ok(text.includes(`nodejs_version_info{version="${process.version}",major="`))
     assert.match(text, /^# TYPE nodejs_gc_duration_seconds histogram$/m)
-  })
-
-  it('write labels so that a text with quotes, backslashes and line breaks stays one label', () => {
-    assert.equal(
-      metricText('gauge', 'made_up', 'A help', [[1.5, { a: 'b"c\\d\ne', f: '' }]]),
-      '# HELP made_up A help\n# TYPE made_up gauge\nmade_up{a="b\\"c\\\\d\\ne",f=""} 1.5\n',
-    )
   })
 
   it('count credentials by kind, and what runs in the sandboxes', async () => {

@@ -1,6 +1,6 @@
 import { AppError } from '#leaf/errors.ts'
 import type { SecretPath } from '#leaf/secret-files.ts'
-import { traceparentOf } from '../../core/trace-context.ts'
+import { traceparentOf } from '#telemetry/trace-context.ts'
 import type { SourceDocument } from '#site/site-files.ts'
 import { fitRows } from '../gate/fit-rows.ts'
 import type { Tool } from '../tool.ts'

@@ -6,30 +6,36 @@ import type { DiagLogger, SpanContext } from '@opentelemetry/api'
 import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
-import type { Settings } from '../core/settings.ts'
-import type { Span, TraceContext, Tracer } from '../core/trace-context.ts'
-import { version } from '../core/version.ts'
+import type { Span, TraceContext, Tracer } from './trace-context.ts'
 
 /** A tracer that can send what it still holds. */
 export interface Tracing extends Tracer {
   close(): Promise<void>
 }
 
+/** Where traces are sent, as what, and how many of them. */
+export interface TracingSettings {
+  /** The address of the collector; null for none. */
+  readonly otlp: string | null
+  readonly headers_file: string | null
+  readonly sample_ratio: number
+  readonly service: { readonly name: string; readonly version: string }
+}
+
 /** Opens the tracer that the settings ask for; undefined when they ask for none. AppError `unavailable` without the packages. */
 export async function openTracing(
-  { tracing, server }: Settings,
+  { otlp: url, headers_file: file, sample_ratio, service: { name, version } }: TracingSettings,
   secretPath: SecretPath,
   log: Log,
 ): Promise<Tracing | undefined> {
-  if (tracing.otlp === null) return undefined
-  const file = tracing.headers_file
+  if (url === null) return undefined
   const headers = file === null ? {} : await readHeaders(secretPath(file))
   const { api, sdk, resources, otlp } = await load()
   const { createTraceState, ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = api
-  const exporter = new otlp.OTLPTraceExporter({ url: tracing.otlp, headers, timeoutMillis: 5000 })
+  const exporter = new otlp.OTLPTraceExporter({ url, headers, timeoutMillis: 5000 })
   const provider = new sdk.TracerProvider({
-    resource: resources.resourceFromAttributes({ 'service.name': server.name, 'service.version': version }),
-    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(tracing.sample_ratio) }),
+    resource: resources.resourceFromAttributes({ 'service.name': name, 'service.version': version }),
+    sampler: new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(sample_ratio) }),
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter })],
   })
   api.diag.setLogger(diagnostics(log), api.DiagLogLevel.WARN)
@@ -42,10 +48,10 @@ export async function openTracing(
     ...(state !== undefined && { traceState: createTraceState(state) }),
   })
   return {
-    start: (name, { kind, parent, link, attributes }): Span => {
+    start: (work, { kind, parent, link, attributes }): Span => {
       const context = parent ? trace.setSpanContext(ROOT_CONTEXT, remote(parent)) : ROOT_CONTEXT
       const span = tracer.startSpan(
-        name,
+        work,
         {
           kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL,
           attributes,

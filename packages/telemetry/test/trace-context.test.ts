@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readTraceContext, traceparentOf } from '../../src/core/trace-context.ts'
+import { readTraceContext, traceparentOf } from '#telemetry/trace-context.ts'
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
 const span = '00f067aa0ba902b7'
