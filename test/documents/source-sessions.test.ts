@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { Stop } from '#leaf/stop.ts'
+import { UnknownThere } from '#sources/in-writing.ts'
 import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
 import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { searchDocuments } from '../../src/documents/asking/searching.ts'
@@ -186,24 +187,52 @@ describe('the session of a source that is its own', { skip: noPostgres }, () => 
   })
 
   it('is given up with its connection when nothing comes back, and the next question has another', async (t) => {
-    let isDeaf = false
+    const { door, losing } = await throughDeaf(t)
+    const asked = door.queryable({ asker: ann, tells: false })
+    const one = (): Promise<unknown> => asked.rows({ text: 'SELECT 1', values: [] })
+    assert.deepEqual(await one(), [[1]])
+    losing('SELECT 1')
+    await assert.rejects(one(), /timeout/)
+    assert.deepEqual(await one(), [[1]])
+  })
+
+  it('is given up as well when nobody answers its rollback, or the commit of a change, which nobody knows then', async (t) => {
+    const { door, losing } = await throughDeaf(t)
+    const asked = door.queryable({ asker: ann, tells: false })
+    const ask = (text: string): Promise<unknown> => asked.rows({ text, values: [] })
+    losing('division by zero')
+    await assert.rejects(ask('SELECT 1/0'), /division by zero/)
+    assert.deepEqual(await ask('SELECT 1'), [[1]])
+    losing('COMMIT\0')
+    const how = { dry: false, last: () => Promise.resolve() }
+    const changed = door.writing({ asker: ann }, how, (on) => on.rows({ text: 'SELECT 1', values: [] }))
+    await assert.rejects(changed, UnknownThere)
+    assert.deepEqual(await ask('SELECT 1'), [[1]])
+  })
+
+  /** A door of one connection, which answers no more once a text has passed on it. */
+  async function throughDeaf(t: TestContext) {
+    let text: string | undefined
     const proxy = createServer((near) => {
+      let isDeaf = false
       const far = connect(server.port, '127.0.0.1')
       for (const one of [near, far]) one.on('error', () => undefined)
-      near.pipe(far)
-      far.on('data', (data) => isDeaf || near.write(data))
+      const passed = (data: Buffer): void => {
+        if (text === undefined || !data.includes(text)) return
+        isDeaf = true
+        text = undefined
+      }
+      near.on('data', (data) => (far.write(data), passed(data)))
+      far.on('data', (data) => {
+        if (!isDeaf) near.write(data)
+        passed(data)
+      })
       near.on('close', () => far.destroy())
     })
     await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve))
     t.after(() => proxy.close())
     const { port } = proxy.address() as AddressInfo
     const { door } = await open(t, { more: { port, timeout_seconds: 1 } })
-    const asked = door.queryable({ asker: ann, tells: false })
-    const one = (): Promise<unknown> => asked.rows({ text: 'SELECT 1', values: [] })
-    assert.deepEqual(await one(), [[1]])
-    isDeaf = true
-    await assert.rejects(one(), /timeout/)
-    isDeaf = false
-    assert.deepEqual(await one(), [[1]])
-  })
+    return { door, losing: (what: string) => void (text = what) }
+  }
 })

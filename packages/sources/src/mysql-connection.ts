@@ -3,7 +3,7 @@ import type { Pool, PoolConnection, PoolOptions, ResultSetHeader, RowDataPacket 
 import type { Source } from './source.ts'
 import type { SourceAsking } from './door.ts'
 import { writingLimits } from './in-writing.ts'
-import { callerOf } from './source-limits.ts'
+import { callerOf, grace } from './source-limits.ts'
 
 /** What questions are written for: see `#state/postgres/mysql-dialect.ts`. Texts sort by their first 32,000 characters. */
 const modes = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'
@@ -32,7 +32,7 @@ export function endThere(pool: Pool, connection: PoolConnection): void {
 /** Gives a connection back to those who read, unless its session cannot be set for them. */
 export async function giveBack(connection: PoolConnection): Promise<void> {
   try {
-    await connection.query(readingAgain)
+    await connection.query({ sql: readingAgain, timeout: grace })
     connection.release()
   } catch {
     connection.destroy()

@@ -3,7 +3,7 @@ import { type ClientConfig, DatabaseError, escapeIdentifier, escapeLiteral, Pool
 import type { Caller } from './door.ts'
 import type { Source } from './source.ts'
 import { type inWriting, writingLimits } from './in-writing.ts'
-import { callerOf, type SecretOf } from './source-limits.ts'
+import { callerOf, grace, lookMilliseconds, patienceOf, type SecretOf } from './source-limits.ts'
 import { exactTypes } from './sql-values.ts'
 
 /** Opens a pool of connections to a source; the password is read when it is needed. */
@@ -31,6 +31,8 @@ function connectionOf(source: Source, secretOf: SecretOf): ClientConfig {
     ...(file !== undefined && { password: () => secretOf(file) }),
     ssl: ssl ? { rejectUnauthorized: true } : false,
     application_name: 'assistant-core',
+    // A commit, too, has an end: who waits for a network that has gone would wait for ever.
+    query_timeout: Math.max(patienceOf(source), lookMilliseconds) + grace,
     types: exactTypes,
   }
 }
@@ -50,7 +52,13 @@ export async function inReadOnly<R>(
     return await work(client)
   }
   // Read-only work leaves nothing to commit: rolling back also resets the session settings.
-  return await untilEnded(pool, signal, all, (client) => client.query('ROLLBACK'))
+  return await untilEnded(pool, signal, all, undo)
+}
+
+/** Undoes a transaction; a connection that does not answer even that is of no use to the next. */
+export function undo(client: PoolClient): Promise<unknown> {
+  const text = { text: 'ROLLBACK', query_timeout: grace }
+  return client.query(text)
 }
 
 /** Parameters of the session, by their names. */
@@ -110,7 +118,7 @@ export function writingConnection(client: PoolClient, source: Source): Parameter
   return {
     // One message, as each takes its way.
     begin: () => client.query(beginning(source, how, settings).join('; ')),
-    end: (how) => client.query(how),
+    end: (how) => (how === 'COMMIT' ? client.query(how) : undo(client)),
     saysUndone: (error) => error instanceof DatabaseError && !/^(?:57P|08)/.test(error.code ?? ''),
     release: (error) => client.release(error),
   }

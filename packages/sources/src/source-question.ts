@@ -1,7 +1,7 @@
 /** Asks a source on PostgreSQL a question, in a transaction that writes nothing. */
 import { type Connection, DatabaseError, type Pool, type PoolClient, Query } from 'pg'
 import { grace } from './source-limits.ts'
-import { untilEnded } from './source-pool.ts'
+import { undo, untilEnded } from './source-pool.ts'
 
 type Rows = readonly unknown[][]
 
@@ -117,7 +117,7 @@ async function askOnce(pool: Pool, signal: AbortSignal | undefined, way: Way, be
     // A name that was given to what failed is known no more, and its statement may be there all the same.
     if (session?.prepared && Math.max(session.prepared.size, session.names) > mostKnown)
       throw new Error('it has prepared much')
-    if (failure) await client.query('ROLLBACK')
+    if (failure) await undo(client)
   }
   return await untilEnded(pool, signal, ask, end)
 }
