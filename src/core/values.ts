@@ -9,7 +9,7 @@
  * in another spelling, an hour or a zone that no clock has.
  */
 import { didYouMean } from '#leaf/names.ts'
-import { isDate, orInWords, spanOf } from './days.ts'
+import { isDate, orInWords, spanOf } from '#leaf/days.ts'
 import { isoTime } from '#leaf/clock.ts'
 import { roundTo } from '#state/questions.ts'
 import type { ColumnType } from '#sandbox/tables.ts'

@@ -5,7 +5,7 @@ import type { Principal } from '../core/principal.ts'
 import { valueText } from '../core/values.ts'
 import { mayChange, requireEffect } from '../library/access.ts'
 import type { Channels } from '../library/versions/channels.ts'
-import { unifiedDiff } from '../library/versions/diff.ts'
+import { unifiedDiff } from '#leaf/diff.ts'
 import { fileChanges, versionsApart } from '../library/versions/history.ts'
 import type { Library } from '../library/library.ts'
 import {

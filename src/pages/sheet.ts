@@ -9,7 +9,7 @@ import { Slice } from '#leaf/slices.ts'
 import type { Field } from '../documents/platform/platform.ts'
 import { answerDownload } from '../web/answers.ts'
 import { localText, type Reader } from './reader.ts'
-import { zipOf } from './zip.ts'
+import { zipOf } from '#leaf/zip.ts'
 
 /** The kinds of files, with their media types. */
 const types = {

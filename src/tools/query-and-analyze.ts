@@ -1,5 +1,5 @@
 import { AppError } from '#leaf/errors.ts'
-import { spanOf } from '../core/days.ts'
+import { spanOf } from '#leaf/days.ts'
 import { readAs, show } from '../core/values.ts'
 import { statesRead } from '../documents/reports/statement-states.ts'
 import { readableTables } from '../documents/reports/tables.ts'

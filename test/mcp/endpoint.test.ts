@@ -1,4 +1,4 @@
-import { portable } from '../../src/tools/gate/portable-schema.ts'
+import { portable } from '#leaf/portable-schema.ts'
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'

@@ -1,6 +1,6 @@
 /** Files made in memory: office archives and PDFs as small as they can be. */
 import { deflateRawSync, deflateSync } from 'node:zlib'
-import { zipOf } from '../../../src/pages/zip.ts'
+import { zipOf } from '#leaf/zip.ts'
 
 /** A zip archive, its names written as they are given. */
 export function zip(parts: Readonly<Record<string, string | Buffer>>): Buffer {

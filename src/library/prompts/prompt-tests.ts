@@ -5,7 +5,7 @@ import { Slice } from '#leaf/slices.ts'
 import { fileDigest } from '#site/reading.ts'
 import { fileFault, type Fault } from '#site/site-files.ts'
 import type { FoundFaults } from '../check-library.ts'
-import { unifiedDiff } from '../versions/diff.ts'
+import { unifiedDiff } from '#leaf/diff.ts'
 import { valuesFor, type PromptTest, type ReadTemplate } from './template-file.ts'
 
 /** The result of one test of one template. */

@@ -1,6 +1,6 @@
 import { isoTime } from '#leaf/clock.ts'
 import { parseSource } from '#site/reading.ts'
-import { unifiedDiff } from './diff.ts'
+import { unifiedDiff } from '#leaf/diff.ts'
 import type { PromptTemplate } from '../words.ts'
 import type { LibraryReading } from '../check-library.ts'
 import { readInPart, type ReadTemplate } from '../prompts/template-file.ts'

@@ -10,7 +10,7 @@ import { callThrough, type ToolEntry, findTool, type Gate, tellMalformed } from 
 import { builtInTools } from '../index.ts'
 import { offerOf, offerOfEffect } from './offer.ts'
 import { optionalTools } from './optional-tools.ts'
-import { portable } from './portable-schema.ts'
+import { portable } from '#leaf/portable-schema.ts'
 import { confirmationOf, settingOf } from './read-tools.ts'
 import { secrecyOfCall } from './telling.ts'
 import type { Tool, ToolCategory } from '../tool.ts'

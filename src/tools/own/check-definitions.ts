@@ -8,7 +8,7 @@ import { type Problem, schemaProblems } from '#leaf/schema.ts'
 import { placeAt } from '#leaf/places.ts'
 import type { Sources } from '../../settings/sources.ts'
 import type { HttpDefinition, SqlDefinition, UpstreamDefinition } from './own-schema.ts'
-import { portable } from '../gate/portable-schema.ts'
+import { portable } from '#leaf/portable-schema.ts'
 import { placeholders, withoutPlaceholders } from './templates.ts'
 
 /** The content of a file of `config/tools/`. */

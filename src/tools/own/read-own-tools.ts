@@ -23,7 +23,7 @@ import {
   type UpstreamDefinition,
   upstreamSchema,
 } from './own-schema.ts'
-import { portable } from '../gate/portable-schema.ts'
+import { portable } from '#leaf/portable-schema.ts'
 
 /** A module of the site, known by its text. */
 export interface OwnModule {

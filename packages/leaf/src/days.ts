@@ -2,7 +2,7 @@
  * Days in words, in the one language that filters, reports, parameters of SQL and prompts have. Days are those of UTC, as all
  * times of the program are; weeks begin on Monday.
  */
-import { isoTime } from '#leaf/clock.ts'
+import { isoTime } from './clock.ts'
 
 /** Some days in a row, both ends included; a single day has itself twice. */
 export interface Days {

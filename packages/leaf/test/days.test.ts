@@ -1,7 +1,7 @@
 /** Days in words: one language for filters, reports, SQL and prompts. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { spanOf } from '../../src/core/days.ts'
+import { spanOf } from '#leaf/days.ts'
 
 const thursday = Date.parse('2026-11-26T23:30:00Z')
 

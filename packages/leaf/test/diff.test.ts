@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from '../helpers/random.ts'
-import { unifiedDiff } from '../../src/library/versions/diff.ts'
+import * as fc from '../../../test/helpers/random.ts'
+import { unifiedDiff } from '#leaf/diff.ts'
 
 describe('a unified diff', () => {
   it('is empty for equal texts', () => {
