@@ -21,10 +21,10 @@ import { signedIn } from './web/browser-middleware.ts'
 import { paths } from './oauth/urls.ts'
 import { pageEndpoint } from './pages/page-endpoint.ts'
 import { isOfPages } from './pages/pages.ts'
-import { routePages } from './pages/routes.ts'
+import { authorizationPage, routePages } from './pages/routes.ts'
 import { bearerOrSession } from './pages/session-middleware.ts'
 import { killSwitch } from './http/kill-switch-middleware.ts'
-import { answerBare, callsOf, programCall } from './http/program-calls.ts'
+import { answerBare, bareCall, callsOf } from './http/program-calls.ts'
 import { knownCaller, lined } from '#front/front.ts'
 import { doctorProbes, linedBy, requests } from './http/requests-middleware.ts'
 import { wrongMethod } from './http/wrong-method.ts'
@@ -35,7 +35,7 @@ const { Router } = createRequire(import.meta.url)('@koa/router') as typeof KoaRo
 
 /** Returns the listener that answers all HTTP requests. */
 export function createApp(services: Services): RequestListener {
-  const { settings, log } = services
+  const { settings, log, answers } = services
   const router = new Router()
   router.get('/healthz', healthEndpoint(services))
   router.get('/readyz', readinessEndpoint(services))
@@ -85,11 +85,12 @@ export function createApp(services: Services): RequestListener {
   app.use(router.allowedMethods())
   app.use(notFound(services))
   const listener = app.callback()
-  const calls = callsOf([...programs, ['POST', [paths.mcp], (exchange) => mcp(exchange, nothing)]])
+  const forMcp: ProgramEndpoint = ['POST', [paths.mcp], (exchange) => mcp(exchange, nothing)]
+  const calls = callsOf([...programs, forMcp], [authorizationPage(services)], open)
+  const bare = { log, answers, guard: arrive, koa: app.createContext.bind(app) }
   return lined(services, linedBy(services, told), (request, response) => {
-    const endpoint = programCall(request, calls)
-    if (endpoint)
-      answerBare(request, response, (exchange) => arrive(exchange, () => endpoint(exchange)), services)
+    const call = bareCall(request, calls)
+    if (call) answerBare(request, response, call, bare)
     else void listener(request, response)
   })
 }
@@ -131,9 +132,9 @@ async function previewed(ctx: Context, { limits }: Services, next: Next): Promis
 function notFound({ render }: Services): Middleware {
   const message = 'nothing is at this address'
   const page = pageEndpoint(render, () => Promise.reject(new AppError('not_found', message)))
-  return async (ctx, next) => {
+  return async (ctx) => {
     if (ctx.status !== 404 || ctx.body !== undefined) return
-    if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') await page(ctx, next)
+    if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') await page(ctx)
     else answerJson(ctx, 404, { error: 'not_found', message })
   }
 }

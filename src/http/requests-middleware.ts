@@ -177,8 +177,9 @@ const refusals = { 400: 'invalid_request', 408: 'timeout', 503: 'unavailable' } 
 function refuse({ res, state }: Exchange, status: keyof typeof refusals, message: string): void {
   if (res.headersSent) return void res.destroy()
   const wait = status === 400 ? {} : { 'Retry-After': '1' }
-  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': String(state['requestId']) }
-  res.writeHead(status, { ...headers, Connection: 'close', ...wait })
+  const headers = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' }
+  const id = { 'X-Request-Id': String(state['requestId']) }
+  res.writeHead(status, { ...headers, ...id, Connection: 'close', ...wait })
   res.end(JSON.stringify({ error: refusals[status], message }))
 }
 

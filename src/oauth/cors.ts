@@ -35,11 +35,21 @@ const exposed = 'WWW-Authenticate, Mcp-Session-Id, MCP-Protocol-Version, Retry-A
 /** The dependencies of the rule for other origins. */
 export type CrossOriginDeps = Parts<'settings' | 'publicUrl' | 'trace' | 'log'>
 
+/** True when any page may call this path. */
+function isOpen(path: string): boolean {
+  return path.startsWith('/.well-known/') || path === paths.jwks
+}
+
+/** True when pages of other origins may call this path, all or some: its answers depend on who asks. */
+export function variesByOrigin(path: string): boolean {
+  return isOpen(path) || forClients.has(path)
+}
+
 /** Answers preflights before any authentication, and marks answers; stands in front of all routes. */
 export function crossOrigin(deps: CrossOriginDeps): Middleware {
   return (ctx, next) => {
-    const open = ctx.path.startsWith('/.well-known/') || ctx.path === paths.jwks
-    if (!open && !forClients.has(ctx.path)) return next()
+    if (!variesByOrigin(ctx.path)) return next()
+    const open = isOpen(ctx.path)
     const asks = ctx.method === 'OPTIONS' && ctx.get('Access-Control-Request-Method') !== ''
     if (ctx.get('Origin') === '' && !asks) {
       ctx.vary('Origin')

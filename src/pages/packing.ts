@@ -1,6 +1,6 @@
 /** Answers of pages as they go over the wire: compressed, where that tells nobody what is in them. */
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import type { Context } from 'koa'
+import type { PageExchange } from '../web/browser-middleware.ts'
 
 type Encoding = 'br' | 'gzip'
 
@@ -12,7 +12,7 @@ const { BROTLI_PARAM_QUALITY: quality, BROTLI_PARAM_SIZE_HINT: hint } = constant
 const quick = { level: 4, windowBits: 14, memLevel: 7 }
 
 /** Returns the encoding in which a browser takes an answer, the better one first. */
-function encodingFor(ctx: Context): Encoding | undefined {
+function encodingFor(ctx: PageExchange): Encoding | undefined {
   const known = ['br', 'gzip'] as const
   return known.find((encoding) => ctx.acceptsEncodings(encoding) === encoding)
 }
@@ -22,7 +22,7 @@ function packed(text: string | Buffer, encoding: Encoding, effort: number): Buff
   return encoding === 'br' ? brotliCompressSync(text, { params }) : gzipSync(text, effort < 11 ? quick : {})
 }
 
-function answerPacked(ctx: Context, encoding: Encoding, body: Buffer): void {
+function answerPacked(ctx: PageExchange, encoding: Encoding, body: Buffer): void {
   ctx.set('Content-Encoding', encoding)
   ctx.body = body
 }
@@ -32,7 +32,7 @@ function answerPacked(ctx: Context, encoding: Encoding, body: Buffer): void {
  * have a page fetched with words of theirs in it, and sees how long it is, could guess the rest of it (BREACH), tokens of forms
  * and documents alike. Browsers say who asks in a header that no page can set; without it nothing is compressed.
  */
-export function packPage(ctx: Context): void {
+export function packPage(ctx: PageExchange): void {
   const { body } = ctx
   if (typeof body !== 'string' || body.length < leastBytes) return
   ctx.vary('Accept-Encoding, Sec-Fetch-Site')
@@ -41,7 +41,7 @@ export function packPage(ctx: Context): void {
 }
 
 /** Makes the function that answers a file that is the same for everybody, compressed once for each encoding. */
-export function packingFiles(): (ctx: Context, file: string | Buffer) => void {
+export function packingFiles(): (ctx: PageExchange, file: string | Buffer) => void {
   let last: string | Buffer | undefined
   const known = new Map<Encoding, Buffer>()
   return (ctx, file) => {

@@ -1,14 +1,17 @@
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import { BodyTooLarge } from '#front/request-body.ts'
 import { asOAuthError } from '../oauth/http-middleware.ts'
-import { answerPage, pageHeaders } from '../web/browser-middleware.ts'
+import { answerPage, type PageExchange, pageHeaders } from '../web/browser-middleware.ts'
 import { messages } from './messages.ts'
 import { packPage } from './packing.ts'
 import { languageOf, type Render } from './views.ts'
 
 /** Makes the endpoint of a page: HTML under a strict policy, with faults shown as a page too. */
-export function pageEndpoint(render: Render, handle: (ctx: Context) => Promise<void>): Middleware {
+export function pageEndpoint<One extends PageExchange = Context>(
+  render: Render,
+  handle: (ctx: One) => Promise<void>,
+): (ctx: One) => Promise<void> {
   return async (ctx) => {
     pageHeaders(ctx, "'self'")
     try {
@@ -17,7 +20,7 @@ export function pageEndpoint(render: Render, handle: (ctx: Context) => Promise<v
       const oauth = asOAuthError(error)
       const known = error instanceof AppError || error instanceof BodyTooLarge ? error : oauth
       if (!known) throw error
-      if (oauth) ctx.set(oauth.headers)
+      for (const [name, value] of Object.entries(oauth?.headers ?? {})) ctx.set(name, value)
       const status = statusOf(known)
       const words = messages[languageOf(ctx)]
       const fault = { title: words.fault(titleOf(status)), message: words.fault(known.message) }

@@ -6,6 +6,7 @@ import {
   type AuthorizationDeps,
 } from '../oauth/endpoints/authorization-endpoint.ts'
 import type { Services } from '../house/services.ts'
+import type { PageExchange } from '../web/browser-middleware.ts'
 import type { Needs } from '../control/operation.ts'
 import { accountPage } from './account-page.ts'
 import { adminClientsPage } from './admin-clients-page.ts'
@@ -35,6 +36,7 @@ import { documentPage } from './document-page.ts'
 import { doctypesEndpoint, exportEndpoint, fileEndpoint, suggestionsEndpoint } from './documents-endpoint.ts'
 import { homeEndpoint, searchEndpoint } from './home-endpoint.ts'
 import { oneTimeLinkEndpoint } from './one-time-link-endpoint.ts'
+import { pageEndpoint } from './page-endpoint.ts'
 import { type PageRow, type PageName, pages } from './pages.ts'
 import { promptEditorPage } from './prompt-editor-page.ts'
 import { promptHistoryPage, promptPage } from './prompt-page.ts'
@@ -121,4 +123,12 @@ export function routePages(
 ): void {
   for (const [name, page] of Object.entries(pages) as [PageName, PageRow][])
     routePage(page.closes ? switched : open, page, answers[name](services), services)
+}
+
+/** Returns the page that answers authorization requests, and where, to be shown outside Koa. */
+export function authorizationPage(
+  services: Services,
+): readonly [places: readonly string[], endpoint: (exchange: PageExchange) => Promise<void>] {
+  const { path, alias } = pages.consent
+  return [[path, alias], pageEndpoint(services.render, answers.consent(services).get)]
 }

@@ -1,6 +1,5 @@
 /** The HTML pages: our own templates, with everything in them escaped, in the language and time of the visitor. */
 import { join } from 'node:path'
-import type { Context } from 'koa'
 import nunjucks from 'nunjucks'
 import { renderSVG } from 'uqr'
 import { isoTime } from '#leaf/clock.ts'
@@ -8,13 +7,14 @@ import { Remembered } from '#leaf/remembered.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Platform } from '../documents/platform/platform.ts'
 import type { SignedIn } from '../users/sessions.ts'
+import type { PageExchange } from '../web/browser-middleware.ts'
 import { companyOf } from './company.ts'
 import { isLanguage, languages, messages, type Language } from './messages.ts'
 import { navigationFor, pages } from './pages.ts'
 import { keptFormat, type Reader } from './reader.ts'
 
 /** The visitor of a page: the request, and the user when signed in. */
-type Looker = Pick<Context, 'state' | 'path' | 'acceptsLanguages'>
+type Looker = Pick<PageExchange, 'state' | 'path' | 'acceptsLanguages'>
 
 /** Renders a page by the name of its view, for the visitor; in English without one. */
 export type Render = (
@@ -81,7 +81,7 @@ export function createViews(deps: {
       navigation: signed ? navigationFor(signed.user, ctx?.path ?? '') : [],
       waiting: ctx?.state['waiting'] ?? 0,
       here: ctx?.path ?? '',
-      requestId: String(ctx?.state['requestId'] ?? ''),
+      requestId: (ctx?.state['requestId'] as string | undefined) ?? '',
       ...data,
     })
   }

@@ -1,8 +1,18 @@
 /** Pages and browsers: the session of a browser, forms bound to it, and strict headers. */
 import type { Context } from 'koa'
+import type { Exchange } from '#front/exchange.ts'
 import { AppError } from '#leaf/errors.ts'
 import { hmac, randomSecret, sameText } from '#leaf/secrets.ts'
 import type { NewSession, Sessions, SignedIn } from '../users/sessions.ts'
+
+/** A request of a browser for a page: a Koa context is one, and so is the bare one of an authorization request. */
+export interface PageExchange extends Exchange {
+  readonly querystring: string
+  /** Says that the answer depends on these headers of the request. */
+  vary(names: string): void
+  acceptsLanguages(...languages: string[]): string | false
+  acceptsEncodings(...encodings: string[]): string | false
+}
 
 /** The dependencies for recognizing a browser. */
 export interface BrowserDeps {
@@ -18,14 +28,12 @@ const lockedDown =
  * that ends at a client needs the client's scheme in it. There is no Cross-Origin-Opener-Policy: it would cut
  * clients that open us in a popup off from the answer.
  */
-export function pageHeaders(ctx: Context, formAction: string): void {
-  ctx.set({
-    'Content-Security-Policy': `${lockedDown}; form-action ${formAction}`,
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
-    'X-Frame-Options': 'DENY',
-    'Cache-Control': 'no-store',
-  })
+export function pageHeaders(ctx: Exchange, formAction: string): void {
+  ctx.set('Content-Security-Policy', `${lockedDown}; form-action ${formAction}`)
+  ctx.set('Referrer-Policy', 'no-referrer')
+  ctx.set('X-Content-Type-Options', 'nosniff')
+  ctx.set('X-Frame-Options', 'DENY')
+  ctx.set('Cache-Control', 'no-store')
 }
 
 /** Lets a page of ours run our own script, for what forms cannot do, and that script ask us. */
@@ -41,14 +49,14 @@ export function formActionFor(redirectUri: string): string {
 }
 
 /** Answers a page. */
-export function answerPage(ctx: Context, status: number, html: string): void {
+export function answerPage(ctx: Exchange, status: number, html: string): void {
   ctx.status = status
   ctx.type = 'text/html; charset=utf-8'
   ctx.body = html
 }
 
 /** Redirects the browser; the URL goes out exactly as it is. */
-export function sendTo(ctx: Context, status: 302 | 303, url: string): void {
+export function sendTo(ctx: Exchange, status: 302 | 303, url: string): void {
   ctx.status = status
   ctx.set('Location', url)
   ctx.set('Cache-Control', 'no-store')
@@ -57,9 +65,9 @@ export function sendTo(ctx: Context, status: 302 | 303, url: string): void {
 }
 
 /** Returns the user who is signed in at this browser. */
-export async function signedIn(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
+export async function signedIn(ctx: Exchange, deps: BrowserDeps): Promise<SignedIn | undefined> {
   // The layout uses this to greet them in their language.
-  return (ctx.state['signed'] = await deps.sessions.find(ctx.cookies.get(sessionCookie(deps))))
+  return (ctx.state['signed'] = await deps.sessions.find(cookieOf(ctx, sessionCookie(deps))))
 }
 
 /** Signs this browser in: gives it a new session. */
@@ -68,7 +76,7 @@ export async function openSession(
   deps: BrowserDeps,
   session: Omit<NewSession, 'agent'>,
 ): Promise<void> {
-  const old = ctx.cookies.get(sessionCookie(deps))
+  const old = cookieOf(ctx, sessionCookie(deps))
   if (old !== undefined) await deps.sessions.close(old)
   const secret = await deps.sessions.open({ ...session, agent: ctx.get('User-Agent') })
   setCookie(ctx, deps, sessionCookie(deps), secret)
@@ -77,12 +85,12 @@ export async function openSession(
 
 /** Returns the user who has proved a password at this browser and has to prove more. */
 export async function pendingSession(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
-  return deps.sessions.findPending(ctx.cookies.get(sessionCookie(deps)))
+  return deps.sessions.findPending(cookieOf(ctx, sessionCookie(deps)))
 }
 
 /** Signs this browser out. */
 export async function closeSession(ctx: Context, deps: BrowserDeps): Promise<void> {
-  const secret = ctx.cookies.get(sessionCookie(deps))
+  const secret = cookieOf(ctx, sessionCookie(deps))
   if (secret !== undefined) await deps.sessions.close(secret)
   setCookie(ctx, deps, sessionCookie(deps), '', 'Max-Age=0')
   // Drafts that the browser kept are for whoever signed out.
@@ -100,8 +108,15 @@ export function visitorSecret(ctx: Context, deps: BrowserDeps): string {
 
 /** Returns the same secret when there is one. */
 export function knownVisitor(ctx: Context, deps: BrowserDeps): string | undefined {
-  const secret = ctx.cookies.get(visitorCookie(deps))
+  const secret = cookieOf(ctx, visitorCookie(deps))
   return secret?.startsWith('ac_vs_') && secret.length === 49 ? secret : undefined
+}
+
+/** Returns the value of a cookie, the first of that name (RFC 6265 §5.4). */
+function cookieOf(ctx: Exchange, name: string): string | undefined {
+  const all = ctx.get('Cookie').split(';')
+  const found = all.map((pair) => pair.trim()).find((pair) => pair.startsWith(`${name}=`))
+  return found?.slice(name.length + 1)
 }
 
 function sessionCookie(deps: BrowserDeps): string {

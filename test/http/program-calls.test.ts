@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
+import type { Exchange, Guard } from '#front/exchange.ts'
 import { WholeAnswers } from '#front/whole-answer.ts'
 import { answerBare } from '../../src/http/program-calls.ts'
 import { silent } from '../documents/trading-company.ts'
@@ -13,17 +14,21 @@ describe('a request that is answered outside Koa', () => {
     const logged: unknown[] = []
     const log = { ...silent, error: (_: string, fields: unknown) => void logged.push(fields) }
     const server = createServer((request, response) => {
+      const endpoint = (exchange: Exchange): void => {
+        exchange.status = 200
+        exchange.type = 'text/plain'
+        exchange.body = 'served'
+      }
+      const guard: Guard = (_, next) => {
+        if (broken) throw new Error('a guard is broken')
+        return next()
+      }
+      const koa = (): never => assert.fail('nobody asked what the browser accepts')
       answerBare(
         request,
         response,
-        (exchange) => {
-          if (broken) throw new Error('a guard is broken')
-          exchange.status = 200
-          exchange.type = 'text/plain'
-          exchange.body = 'served'
-          return Promise.resolve()
-        },
-        { log, answers: new WholeAnswers() },
+        { endpoint, varies: false },
+        { log, answers: new WholeAnswers(), koa, guard },
       )
     }).listen(0)
     t.after(() => server.close())

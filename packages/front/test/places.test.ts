@@ -93,17 +93,15 @@ describe('a body that is still to come', () => {
     const around = requests(parts, { tell: () => undefined, isOfPages: () => false })
     const server = createServer((request, response) => {
       came++
-      const answer = (exchange: Exchange): unknown =>
-        around(exchange, async () => {
-          await known
-          reads++
-          const body = await readBody(exchange, 1000)
-          Object.assign(exchange, { status: 200, type: 'text/plain', body: body.toString() })
-        })
-      answerBare(request, response, async (exchange) => void (await answer(exchange)), {
-        log: silent,
-        answers: new WholeAnswers(),
-      })
+      const endpoint = async (exchange: Exchange): Promise<void> => {
+        await known
+        reads++
+        const body = await readBody(exchange, 1000)
+        Object.assign(exchange, { status: 200, type: 'text/plain', body: body.toString() })
+      }
+      const koa = (): never => assert.fail('nobody asked what the browser accepts')
+      const deps = { log: silent, answers: new WholeAnswers(), koa, guard: around }
+      answerBare(request, response, { endpoint, varies: false }, deps)
     }).listen(0)
     t.after(() => server.close())
     await once(server, 'listening')

@@ -5,6 +5,7 @@
  *   POST  the user's decision → 302 to the client with code, state and iss
  */
 import type { Context } from 'koa'
+import type { Exchange } from '#front/exchange.ts'
 import { networkKey } from '#leaf/address.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { SignedIn } from '../../users/sessions.ts'
@@ -15,7 +16,13 @@ import {
   type AuthorizationRequest,
   type Target,
 } from './authorization-request.ts'
-import { requireOwnForm, sendTo, signedIn, type BrowserDeps } from '../../web/browser-middleware.ts'
+import {
+  type PageExchange,
+  requireOwnForm,
+  sendTo,
+  signedIn,
+  type BrowserDeps,
+} from '../../web/browser-middleware.ts'
 import { readPageForm } from '../../web/page-form.ts'
 import type { Clients } from '../clients/clients.ts'
 import {
@@ -41,7 +48,7 @@ import type { Parts } from '../parts.ts'
 
 /** The pages that this endpoint shows. */
 export interface AuthorizationPages {
-  readonly consent: (ctx: Context, view: ConsentView) => string
+  readonly consent: (ctx: PageExchange, view: ConsentView) => string
   /** The path of the sign-in page. */
   readonly signIn: string
 }
@@ -58,7 +65,7 @@ const consentLife = 30 * 60_000
 export function authorizationEndpoint(
   deps: AuthorizationDeps,
   pages: AuthorizationPages,
-): (ctx: Context) => Promise<void> {
+): (ctx: PageExchange) => Promise<void> {
   return async (ctx) => {
     await deps.limits.take('authorize', originOf(ctx))
     await handleRequest(ctx, deps, ctx.querystring, async (request, attempt) => {
@@ -111,7 +118,7 @@ export function decisionEndpoint(deps: AuthorizationDeps): (ctx: Context) => Pro
 }
 
 async function denied(
-  ctx: Context,
+  ctx: Exchange,
   { client }: AuthorizationRequest,
   { user }: SignedIn,
   { audit }: AuthorizationDeps,
@@ -129,7 +136,7 @@ async function denied(
 
 /** Handles one request. A fault is shown before the target is known, and sent to the target after that. */
 async function handleRequest(
-  ctx: Context,
+  ctx: Exchange,
   deps: AuthorizationDeps,
   query: string,
   next: (request: AuthorizationRequest, attempt: string) => Promise<void>,
@@ -179,7 +186,7 @@ function documentStory({ id, source }: Client, clients: Clients): { client_docum
 
 /** Sends an answer to the client, with the issuer in errors too (RFC 6749 §4.1.2.1, RFC 9207 §2). */
 function sendBack(
-  ctx: Context,
+  ctx: Exchange,
   target: Target,
   deps: AuthorizationDeps,
   answer: Readonly<Record<string, string>>,
@@ -188,7 +195,7 @@ function sendBack(
 }
 
 /** Returns this request's URL for after the sign-in, without asking for another; one from another site stays unremembered. */
-function backHere(ctx: Context): string {
+function backHere(ctx: PageExchange): string {
   const query = new URLSearchParams(ctx.querystring)
   const prompts = (query.get('prompt') ?? '')
     .split(' ')
@@ -202,7 +209,7 @@ function backHere(ctx: Context): string {
 
 /** Keeps the approval and sends the code, in one transaction: the code is the one thing of value here. */
 async function approve(
-  ctx: Context,
+  ctx: Exchange,
   request: NarrowedRequest,
   signed: SignedIn,
   attempt: string,

@@ -1,9 +1,15 @@
 /** The user's consent: the content of the page, the approval, and the approval given before. */
-import type { Context } from 'koa'
+import type { Exchange } from '#front/exchange.ts'
 import type { Powers } from '../../core/powers.ts'
 import type { SignedIn } from '../../users/sessions.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { answerPage, formActionFor, formToken, pageHeaders } from '../../web/browser-middleware.ts'
+import {
+  answerPage,
+  formActionFor,
+  formToken,
+  type PageExchange,
+  pageHeaders,
+} from '../../web/browser-middleware.ts'
 import { mixesScripts } from '../clients/client-metadata.ts'
 import type { Approval } from '../tokens/grants.ts'
 import { originOf } from '../../web/answers.ts'
@@ -41,7 +47,7 @@ export interface ConsentView {
 export type ConsentDeps = Parts<'clock' | 'grants' | 'powers'>
 
 /** True when the browser says that no other site led it here; one that says nothing does not count. */
-export function isOwnVisit(ctx: Context): boolean {
+export function isOwnVisit(ctx: Exchange): boolean {
   return ['none', 'same-origin'].includes(ctx.get('Sec-Fetch-Site'))
 }
 
@@ -58,7 +64,7 @@ export function narrowed({ readOnly }: { readonly readOnly?: boolean }): Pick<Na
  * them, and never for an app on the user's machine that anyone there can pretend to be (RFC 8252 §8.6).
  */
 export async function rememberedGrant(
-  ctx: Context,
+  ctx: Exchange,
   request: AuthorizationRequest,
   signed: SignedIn,
   deps: ConsentDeps,
@@ -69,7 +75,7 @@ export async function rememberedGrant(
 }
 
 /** Returns what the user approves by this request. */
-export function approvalOf(ctx: Context, request: NarrowedRequest, signed: SignedIn): Approval {
+export function approvalOf(ctx: Exchange, request: NarrowedRequest, signed: SignedIn): Approval {
   const { client, redirectHost, scopes } = request
   return {
     user: signed.user.id,
@@ -84,11 +90,11 @@ export function approvalOf(ctx: Context, request: NarrowedRequest, signed: Signe
 
 /** Shows the consent page, with a form that only this browser can send, for this request only. */
 export function showConsent(
-  ctx: Context,
+  ctx: PageExchange,
   request: AuthorizationRequest,
   signed: SignedIn,
   deps: ConsentDeps,
-  pages: { readonly consent: (ctx: Context, view: ConsentView) => string },
+  pages: { readonly consent: (ctx: PageExchange, view: ConsentView) => string },
 ): void {
   const { client, redirectUri } = request
   const time = String(deps.clock.now())
