@@ -1,10 +1,10 @@
 /**
- * Compiles `src/` into `dist/` and the packages into folders there, file by file, which is what runs: `npm ci` calls
+ * Compiles `src/` into `dist/` and the packages into folders there, file by file, and all again as a bundle for commands: `npm ci` calls
  * this, and the tests before they spawn the program. Nothing is done while `dist/` is newer than every source;
  * `npm run check` is what checks the types.
  */
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { build } from 'esbuild'
 
@@ -69,6 +69,14 @@ export const html = () => plain`,
       },
     ],
   })
+  writeFileSync(file, `${outputFiles[0].text}${noticesOf(metafile)}`)
+}
+
+/**
+ * Returns the licences of the packages that are in a bundle, as a comment.
+ * @param {import('esbuild').Metafile} metafile
+ */
+function noticesOf(metafile) {
   const names = Object.keys(metafile.inputs).flatMap(
     (path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
   )
@@ -77,14 +85,71 @@ export const html = () => plain`,
   for (const name of new Set(names)) {
     const folder = join(root, 'node_modules', name)
     const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const licence = readFileSync(join(folder, 'LICENSE'), 'utf8')
+    const place = readdirSync(folder).find((one) => /^licen[cs]e(?:\.|$)/i.test(one)) ?? 'LICENSE'
+    const licence = readFileSync(join(folder, place), 'utf8')
     const copyright = /^Copyright .*$/m.exec(licence)?.[0] ?? ''
     // Most differ in nothing else.
     const text = licence.replace(copyright, '').replaceAll(/\s+/g, ' ').trim()
     licences.set(text, [...(licences.get(text) ?? []), `${name}@${version} ${copyright}`])
   }
   const notices = [...licences].map(([text, of]) => `${of.join('\n')}\n\n${text}\n`)
-  writeFileSync(file, `${outputFiles[0].text}/*\n${notices.join('\n')}*/\n`)
+  return `/*\n${notices.join('\n')}*/\n`
+}
+
+/** The packages that the bundle of commands holds: plain JavaScript in many files. */
+const held = /^(?:commander|jose|yaml)(?:\/|$)/
+
+/**
+ * Bundles what runs one command and ends: loading a file for each module is most of what a command costs. The daemon is not
+ * bundled, which may load a part late: by then its files may be those of another version.
+ * @param {string} folder
+ */
+async function bundleCommands(folder) {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'src/cli/main.ts')],
+    outdir: folder,
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    target: 'node20.19',
+    format: 'esm',
+    metafile: true,
+    // The packages that are CommonJS ask for Node's own.
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)",
+    },
+    plugins: [
+      {
+        name: 'packages stay, and modules know where their files are',
+        setup: (compiler) => {
+          compiler.onResolve({ filter: /^[^.#/]/ }, ({ kind, path, importer }) =>
+            kind === 'entry-point' || held.test(path) || importer.includes('node_modules')
+              ? undefined
+              : { path, external: true },
+          )
+          compiler.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+            const [place, source] =
+              Object.entries(sources).findLast(([, one]) => path.startsWith(`${one}/`)) ?? []
+            if (source === undefined) return undefined
+            const file = join('..', place ?? '', path.slice(source.length).replace(/\.ts$/, '.js'))
+            const contents = readFileSync(path, 'utf8')
+              .replaceAll(
+                /(?<!')\bimport\.meta\.dirname\b/g,
+                `(import.meta.dirname + ${JSON.stringify(`/${dirname(file)}`)})`,
+              )
+              .replaceAll(
+                /(?<!')\bimport\.meta\.url\b/g,
+                `new URL(${JSON.stringify(file)}, import.meta.url).href`,
+              )
+            return { contents, loader: 'ts' }
+          })
+        },
+      },
+    ],
+  })
+  writeFileSync(join(folder, 'LICENSES'), noticesOf(metafile))
 }
 
 /** @param {string} path */
@@ -128,6 +193,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       ],
     })
   await bundleEditor(join(fresh, editor))
+  await bundleCommands(join(fresh, 'commands'))
   // Removing takes a while, renaming does not: a program that starts meanwhile must find one of the two.
   const old = `${fresh}.old`
   if (existsSync(target)) renameSync(target, old)

@@ -1,5 +1,4 @@
 import { auditStatuses } from '#audit/audit.ts'
-import { fileWriter } from '#audit/reading.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation } from './operation.ts'
 import { logPlace } from './site.ts'
@@ -47,7 +46,7 @@ export const auditOperations = [
     }),
     needs: ['audit'],
     run: async ({ count = 10, follow, ...wanted }, { audit }, { signal }) => {
-      const { endOf, followAudit, tailAudit } = await import('#audit/reading.ts')
+      const { endOf, fileWriter, followAudit, tailAudit } = await import('#audit/reading.ts')
       const { place } = audit
       // Earlier actions must be in the answer.
       await audit.settled()
