@@ -8,6 +8,7 @@ import type { Clock } from '#leaf/clock.ts'
 import type { Log } from '#leaf/log.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '#state/store.ts'
+import { announce, hear } from '../core/announcements.ts'
 import type { Principal } from '../core/principal.ts'
 import { peerOf } from './call.ts'
 import type { Channel } from './channel.ts'
@@ -19,8 +20,6 @@ const most = { streams: 1_000, ofOne: 256 * 1024, ofAll: 32 << 20 }
 /** Milliseconds within which the daemon that runs a call says so, and between two times that it is asked. */
 const answerMilliseconds = 5_000
 const askMilliseconds = 15_000
-const asks = 'mcp.stream asked '
-const tells = 'mcp.stream told '
 
 /** A message, by its number in its stream; the one numbered 0 is empty. */
 interface KeptMessage extends Stored {
@@ -121,11 +120,11 @@ export class KeptStreams {
     this.#clock = clock
     this.#log = log
     this.#kept = store.collection(spec)
-    store.hear((message) => {
-      if (message?.startsWith(asks)) this.#streams.get(message.slice(asks.length))?.broke()
-      else if (message?.startsWith(tells)) this.#wake(message.slice(tells.length))
-      else if (message === undefined) for (const id of this.#followers.keys()) this.#wake(id)
-    })
+    const wakeAll = (): void => {
+      for (const id of this.#followers.keys()) this.#wake(id)
+    }
+    hear(store, 'streamAsked', (id) => this.#streams.get(id)?.broke())
+    hear(store, 'streamTold', (id) => this.#wake(id), wakeAll)
   }
 
   /** Begins a stream for the call of a principal. */
@@ -190,8 +189,8 @@ export class KeptStreams {
     return this.#kept.find({ where: { stream }, order: [{ field: 'n' }] })
   }
 
-  #ask(id: string): Promise<void> {
-    return this.#store.transaction(async (tx) => tx.announce(asks + id))
+  async #ask(id: string): Promise<void> {
+    await this.#store.transaction(async (tx) => announce(tx, 'streamAsked', id))
   }
 
   #news(id: string): Promise<void> {
@@ -235,7 +234,7 @@ export class KeptStreams {
           const kept = tx.in(this.#kept)
           for (const message of fresh)
             await kept.put({ ...message, id: eventId(id, message.n), stream: id, owner, forgetAt })
-          tx.announce(tells + id)
+          announce(tx, 'streamTold', id)
         })
         stream.stored = fresh.at(-1)?.n ?? stream.stored
       } while (stream.messages.at(-1)!.n > stream.stored!)

@@ -2,6 +2,7 @@
 import { Cancelled } from '#leaf/errors.ts'
 import { PassingMap } from '#leaf/passing-map.ts'
 import { type Audit, eventOf } from '#audit/audit.ts'
+import { announce, hear } from '../core/announcements.ts'
 import type { Principal } from '../core/principal.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Stop } from '#leaf/stop.ts'
@@ -11,7 +12,6 @@ import type { RequestId } from './json-rpc.ts'
 
 /** The number of peers whose log level is remembered; a client that was forgotten may set it again. */
 const maxLevels = 1000
-const topic = 'mcp.cancel '
 
 /** A request whose body is still on its way. */
 interface Arriving {
@@ -29,9 +29,7 @@ export class RunningCalls {
   constructor(store: Store, audit: Audit) {
     this.#store = store
     this.#audit = audit
-    store.hear((message) => {
-      if (!message?.startsWith(topic)) return
-      const digest = message.slice(topic.length)
+    hear(store, 'cancel', (digest) => {
       // The digest is announced, since the names of conversations, which clients choose, may be too long for an announcement.
       for (const key of this.#calls.keys()) if (sha256(key) === digest) this.#cancel(key)
     })
@@ -86,7 +84,7 @@ export class RunningCalls {
     if (typeof id !== 'string' && typeof id !== 'number') return
     const key = keyOf(principal, id)
     if (this.#calls.has(key)) this.#cancel(key)
-    else await this.#store.transaction(async (transaction) => transaction.announce(topic + sha256(key)))
+    else await this.#store.transaction(async (transaction) => announce(transaction, 'cancel', sha256(key)))
   }
 
   /** Cancels a call, unless two processes of one client use the same id at once: then it is not known which is meant. */

@@ -1,4 +1,5 @@
 import { within } from '#leaf/deadline.ts'
+import { announce, hear } from '../core/announcements.ts'
 import type { Suspended } from '../core/suspended.ts'
 import type { Collection, CollectionSpec, Store, Transaction } from '#state/store.ts'
 
@@ -7,7 +8,6 @@ const spec: CollectionSpec<Suspended> = {
   indexes: ['user', 'key'],
   expires: 'expiresAt',
 }
-const topic = 'mcp.waiting '
 
 /** The store of suspended calls: in the state, so that every daemon knows them. */
 export class WaitingRoom {
@@ -18,10 +18,10 @@ export class WaitingRoom {
   constructor(store: Store) {
     this.#store = store
     this.#calls = store.collection(spec)
-    store.hear((message) => {
-      if (message?.startsWith(topic)) this.#wake(message.slice(topic.length))
-      else if (message === undefined) for (const id of this.#waiting.keys()) this.#wake(id)
-    })
+    const wakeAll = (): void => {
+      for (const id of this.#waiting.keys()) this.#wake(id)
+    }
+    hear(store, 'waiting', (id) => this.#wake(id), wakeAll)
   }
 
   get(id: string): Promise<Suspended | undefined> {
@@ -39,7 +39,7 @@ export class WaitingRoom {
     return this.#store.transaction((transaction) => {
       const calls = transaction.in(this.#calls)
       const told = (id: string): void => {
-        transaction.announce(topic + id)
+        announce(transaction, 'waiting', id)
         // A state that is not shared announces nothing.
         transaction.onCommit(() => this.#wake(id))
       }

@@ -9,6 +9,7 @@ import { randomId, sha256 } from '#leaf/secrets.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Soon } from '#leaf/soon.ts'
 import type { Store } from '#state/store.ts'
+import { announce, hear } from '../core/announcements.ts'
 import { OAuthError } from './protocol.ts'
 
 const require = createRequire(import.meta.url)
@@ -16,7 +17,6 @@ const require = createRequire(import.meta.url)
 const Limiter = require('rate-limiter-flexible/lib/RateLimiterMemory.js') as typeof RateLimiterMemory
 const Refusal = require('rate-limiter-flexible/lib/RateLimiterRes.js') as typeof RateLimiterRes
 
-const topic = 'limits '
 const toldEvery = 1_000
 const millisecondsOfPoint = 10
 /** The number of entries that fit into one announcement. */
@@ -60,7 +60,7 @@ export class RateLimits {
     this.#settings = deps.settings
     // An embedded state has one daemon.
     this.#store = deps.store.stats().kind === 'postgres' ? deps.store : undefined
-    this.#store?.hear((message) => this.#hear(message))
+    if (this.#store) hear(this.#store, 'limits', (text) => this.#hear(text))
   }
 
   /** Takes one request from a budget; OAuthError 429 with `Retry-After` when it is used up. */
@@ -122,14 +122,13 @@ export class RateLimits {
     // An announcement that fails is forgotten: while the state is away, each daemon limits by itself.
     await this.#store
       ?.transaction(async (transaction) => {
-        for (const portion of portions) transaction.announce([topic + this.#self, ...portion].join('\n'))
+        for (const portion of portions) announce(transaction, 'limits', [this.#self, ...portion].join('\n'))
       })
       .catch(() => undefined)
   }
 
-  #hear(message: string | undefined): void {
-    if (!message?.startsWith(topic)) return
-    const [from, ...taken] = message.slice(topic.length).split('\n')
+  #hear(text: string): void {
+    const [from, ...taken] = text.split('\n')
     if (from === this.#self) return
     for (const line of taken) {
       const [budget = '', times, key = '', points] = line.split(' ')

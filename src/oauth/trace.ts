@@ -1,7 +1,8 @@
 /** The last authorization attempts, each with the step at which it died, for `oauth trace`. Holds no secret. */
 import { isoTime, type Clock } from '#leaf/clock.ts'
 import { sha256 } from '#leaf/secrets.ts'
-import { longestAnnouncement, type Store } from '#state/store.ts'
+import type { Store } from '#state/store.ts'
+import { announce, hear } from '../core/announcements.ts'
 import type { Params } from '../web/params.ts'
 
 /** An attempt to connect. */
@@ -40,8 +41,6 @@ interface Seen extends Facts {
 const kept = 200
 const maxSteps = 20
 const mostOrigins = 50
-/** The first word of announcements to other daemons. */
-const topic = 'attempt '
 /** The client of an attempt of which only later steps are known yet. */
 const elsewhere = '(elsewhere)'
 /** Milliseconds for which announcements, of one request or many, are gathered to be sent together. */
@@ -61,9 +60,7 @@ export class Trace {
   constructor({ clock, store }: { clock: Clock; store: Store }) {
     this.#clock = clock
     this.#shared = store.stats().kind === 'postgres' ? store : undefined
-    this.#shared?.hear((message) => {
-      if (message?.startsWith(topic)) this.#hear(JSON.parse(message.slice(topic.length)) as Seen)
-    })
+    if (this.#shared) hear(this.#shared, 'attempt', (text) => this.#hear(JSON.parse(text) as Seen))
   }
 
   /** Begins or continues an attempt; the id is the same for all its requests. */
@@ -144,15 +141,11 @@ export class Trace {
   }
 
   async #announce(store: Store): Promise<void> {
-    const attempts = [...this.#untold].flatMap((id) => {
-      const attempt = this.#attempts.get(id)
-      return attempt ? [topic + JSON.stringify(attempt)] : []
-    })
+    const attempts = [...this.#untold].flatMap((id) => this.#attempts.get(id) ?? [])
     this.#untold.clear()
     await store
       .transaction(async (transaction) => {
-        for (const text of attempts)
-          if (Buffer.byteLength(text) <= longestAnnouncement) transaction.announce(text)
+        for (const attempt of attempts) announce(transaction, 'attempt', JSON.stringify(attempt))
       })
       // Nothing depends on it.
       .catch(() => undefined)

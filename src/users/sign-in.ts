@@ -3,6 +3,7 @@ import type { Audit } from '#audit/audit.ts'
 import { networkKey } from '#leaf/address.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
+import { announce, hear } from '../core/announcements.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
 import type { Store } from '#state/store.ts'
 import type { Passwords } from './passwords.ts'
@@ -47,7 +48,6 @@ const rules = {
   address: { free: 50, longest: 300_000 },
 } as const satisfies Record<string, Rule>
 
-const topic = 'sign_in '
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
 
@@ -73,7 +73,7 @@ export class SignIn {
 
   constructor(deps: SignInParts) {
     this.#deps = deps
-    deps.store.hear((message) => this.#hear(message))
+    hear(deps.store, 'signIn', (text) => this.#hear(text))
   }
 
   /** Tries a password. A person who must wait is not tried at all, right or wrong. */
@@ -154,13 +154,12 @@ export class SignIn {
 
   /** Tells the other daemons, so that each counts every attempt: an attacker who goes from one to the next waits as long. */
   async #tellOthers(what: 'tried' | 'right', { pair, user, address }: Keys): Promise<void> {
-    const message = topic + [this.#self, what, pair, user, address].join(' ')
-    await this.#deps.store.transaction(async (transaction) => transaction.announce(message))
+    const text = [this.#self, what, pair, user, address].join(' ')
+    await this.#deps.store.transaction(async (transaction) => announce(transaction, 'signIn', text))
   }
 
-  #hear(message: string | undefined): void {
-    if (!message?.startsWith(topic)) return
-    const [from, what, pair, user, address] = message.slice(topic.length).split(' ')
+  #hear(text: string): void {
+    const [from, what, pair, user, address] = text.split(' ')
     if (from === this.#self || !pair || !user || !address) return
     if (what === 'tried') this.#count({ pair, user, address })
     else if (what === 'right') this.#forget({ pair, user, address })

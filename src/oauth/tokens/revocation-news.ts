@@ -1,6 +1,7 @@
 /** The messages by which daemons on one database tell each other that tokens and API keys ended. */
 import type { Principal } from '../../core/principal.ts'
-import { longestAnnouncement } from '#state/store.ts'
+import { announce, hear } from '../../core/announcements.ts'
+import type { Store, Transaction } from '#state/store.ts'
 import type { ApiKey } from '../../users/api-keys.ts'
 import type { AccessToken } from '../records.ts'
 
@@ -21,22 +22,19 @@ export function isAmong(ended: readonly Ended[], { user, client, apiKey }: Princ
   )
 }
 
-const announcing = 'tokens.revoked '
-const everything = `${announcing}*`
-
-/** Makes the message that tells the other daemons whose tokens ended. */
-export function announcementOf(ended: readonly Ended[]): string {
+/** Tells the other daemons on commit whose tokens ended; `*` where that are more than can be told. */
+export function tellEnded(transaction: Pick<Transaction, 'announce'>, ended: readonly Ended[]): void {
   const whose = new Set(ended.map(({ user, client, apiKey }) => JSON.stringify({ user, client, apiKey })))
-  const text = `${announcing}[${[...whose].join(',')}]`
-  return Buffer.byteLength(text) > longestAnnouncement ? everything : text
+  if (!announce(transaction, 'revoked', `[${[...whose].join(',')}]`)) announce(transaction, 'revoked', '*')
 }
 
-/** Reads another daemon's message: `ended` is undefined where more ended than could be told. Undefined for other messages. */
-export function announcedBy(message: string): { readonly ended: readonly Ended[] | undefined } | undefined {
-  if (!message.startsWith(announcing)) return undefined
-  return {
-    ended: message === everything ? undefined : (JSON.parse(message.slice(announcing.length)) as Ended[]),
-  }
+/** Hears whose tokens ended at another daemon; undefined where it may be anybody's. */
+export function hearEnded(
+  store: Pick<Store, 'hear'>,
+  heard: (ended: readonly Ended[] | undefined) => void,
+): void {
+  const read = (text: string): void => heard(text === '*' ? undefined : (JSON.parse(text) as Ended[]))
+  hear(store, 'revoked', read, () => heard(undefined))
 }
 
 /** Returns those whose token or API key no longer works, of those who act through one. Expiry tells the tokens of a client apart. */

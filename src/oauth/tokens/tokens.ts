@@ -14,7 +14,7 @@ import { findingOf, isBesides, livingTokens, tokenId, type TokenFinding } from '
 import type { IssuedTokens, RefreshOutcome, Selection, TokenRequest } from './issued-tokens.ts'
 import { familyRecords, tokenRecords } from '../records.ts'
 import type { AccessToken, Family } from '../records.ts'
-import { announcedBy, announcementOf, type Ended } from './revocation-news.ts'
+import { type Ended, hearEnded, tellEnded } from './revocation-news.ts'
 import { isStanding, Revocation } from './revocation.ts'
 import { companionOf, firstRefreshToken, isGenuine, readRefreshToken, successorOf } from './refresh-tokens.ts'
 import type { RefreshToken } from './refresh-tokens.ts'
@@ -47,7 +47,7 @@ export class Tokens {
     this.#tokens = deps.store.collection(tokenRecords)
     this.#revocation = new Revocation(deps, (tx, ended) => this.tellIn(tx, ended))
     this.#cached = deps.store.stats().kind === 'embedded'
-    deps.store.hear((message) => this.#hear(message))
+    hearEnded(deps.store, (ended) => deps.onRevoked(ended))
   }
 
   /** Issues an access token and a refresh token that begin a family. */
@@ -276,17 +276,11 @@ export class Tokens {
 
   /** Ends cached tokens and what is open, here and elsewhere, once a revocation of tokens or API keys commits; the only place that does. */
   tellIn(tx: Transaction, ended: readonly Ended[]): void {
-    tx.announce(announcementOf(ended))
+    tellEnded(tx, ended)
     tx.onCommit(() => {
       this.#epoch++
       this.#cache.clear()
       this.#deps.onRevoked(ended)
     })
-  }
-
-  /** Hears of a revocation by another daemon; when the message does not say which, it may be any. */
-  #hear(message: string | undefined): void {
-    const news = message === undefined ? { ended: undefined } : announcedBy(message)
-    if (news) this.#deps.onRevoked(news.ended)
   }
 }
