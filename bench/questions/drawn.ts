@@ -68,21 +68,7 @@ export function drawCompany(seed: number): {
   questions(company: Company, many: number): Promise<Question[]>
 } {
   const draw = drawBy(seed)
-  const names = {
-    thing: draw.of(words.things),
-    event: draw.of(words.events),
-    kind: draw.of(words.kinds),
-    place: draw.of(words.places),
-    amount: draw.of(words.amounts),
-    number: draw.of(words.numbers),
-    day: draw.of(words.days),
-    person: draw.of(words.people),
-    options: draw.some(words.options, 4),
-    states: draw.some(words.states, 4),
-    towns: draw.some(words.towns, 4),
-    first: draw.some(words.names, 5),
-    last: draw.some(words.surnames, 4),
-  }
+  const names = drawNames(draw)
   return {
     plan: planOf(names),
     async questions(company, many) {
@@ -101,98 +87,91 @@ export function drawCompany(seed: number): {
   }
 }
 
-interface Names {
-  readonly thing: string
-  readonly event: string
-  readonly kind: string
-  readonly place: string
-  readonly amount: string
-  readonly number: string
-  readonly day: string
-  readonly person: string
-  readonly options: readonly string[]
-  readonly states: readonly string[]
-  readonly towns: readonly string[]
-  readonly first: readonly string[]
-  readonly last: readonly string[]
+function drawNames(draw: Draw) {
+  return {
+    thing: draw.of(words.things),
+    event: draw.of(words.events),
+    kind: draw.of(words.kinds),
+    place: draw.of(words.places),
+    amount: draw.of(words.amounts),
+    number: draw.of(words.numbers),
+    day: draw.of(words.days),
+    person: draw.of(words.people),
+    options: draw.some(words.options, 4),
+    states: draw.some(words.states, 4),
+    towns: draw.some(words.towns, 4),
+    first: draw.some(words.names, 5),
+    last: draw.some(words.surnames, 4),
+  }
 }
+
+type Names = ReturnType<typeof drawNames>
 
 const tableOf = (doctype: string): string => doctype.toLowerCase().replaceAll(' ', '_')
 
 function planOf(names: Names): CompanyPlan {
-  const {
-    thing,
-    event,
-    kind,
-    place,
-    amount,
-    number,
-    day: date,
-    person,
-    options,
-    states,
-    towns,
-    first,
-    last,
-  } = names
-  const linked = tableOf(thing)
+  const linked = tableOf(names.thing)
   const all = ['read', 'write', 'create', 'delete', 'report']
   const thingFile = {
-    doctype: thing,
+    doctype: names.thing,
     naming: { rule: 'field', field: 'full_name' },
     title_field: 'full_name',
-    search_fields: ['full_name', place],
+    search_fields: ['full_name', names.place],
     fields: [
       { fieldname: 'full_name', type: 'text', required: true, length: 100 },
-      { fieldname: kind, type: 'select', options },
-      { fieldname: place, type: 'text', length: 80 },
+      { fieldname: names.kind, type: 'select', options: names.options },
+      { fieldname: names.place, type: 'text', length: 80 },
     ],
     permissions: [{ role: 'Assistant User', actions: all }],
   }
   const eventFile = {
-    doctype: event,
+    doctype: names.event,
     naming: { rule: 'series', series: 'E-####' },
     submittable: true,
     search_fields: [linked, 'remark'],
     fields: [
-      { fieldname: linked, type: 'link', doctype: thing, required: true },
-      { fieldname: date, type: 'date', required: true },
-      { fieldname: 'state', type: 'select', options: states },
-      { fieldname: amount, type: 'currency' },
-      { fieldname: number, type: 'integer' },
-      { fieldname: person, type: 'text', length: 200, description: 'E-mail address of the user.' },
+      { fieldname: linked, type: 'link', doctype: names.thing, required: true },
+      { fieldname: names.day, type: 'date', required: true },
+      { fieldname: 'state', type: 'select', options: names.states },
+      { fieldname: names.amount, type: 'currency' },
+      { fieldname: names.number, type: 'integer' },
+      { fieldname: names.person, type: 'text', length: 200, description: 'E-mail address of the user.' },
       { fieldname: 'remark', type: 'text', length: 200 },
     ],
     permissions: [
-      { role: 'Worker', actions: all, when: `doc.${person} = user.id or doc.state != '${states[0]!}'` },
+      {
+        role: 'Worker',
+        actions: all,
+        when: `doc.${names.person} = user.id or doc.state != '${names.states[0]!}'`,
+      },
       { role: 'Chief', actions: [...all, 'submit', 'cancel'] },
     ],
   }
   const seeds = [
     {
-      doctype: thing,
+      doctype: names.thing,
       count: 20,
       owners: [people.worker, people.chief],
       created: ['2025-12-01', '2026-01-31'],
       fields: {
-        full_name: { product: [first, last] },
-        [kind]: { pick: options },
-        [place]: { pick: towns },
+        full_name: { product: [names.first, names.last] },
+        [names.kind]: { pick: names.options },
+        [names.place]: { pick: names.towns },
       },
     },
     {
-      doctype: event,
+      doctype: names.event,
       count: 90,
       owners: [people.worker, people.chief],
       created: ['2026-02-01', '2026-06-29'],
       submit: 0.7,
       fields: {
-        [linked]: { link: thing },
-        [date]: { date: ['2026-02-01', '2026-08-30'] },
-        state: { pick: states },
-        [amount]: { number: [10, 3000], step: 0.25 },
-        [number]: { number: [0, 60] },
-        [person]: { pick: [people.worker, people.chief, people.worker] },
+        [linked]: { link: names.thing },
+        [names.day]: { date: ['2026-02-01', '2026-08-30'] },
+        state: { pick: names.states },
+        [names.amount]: { number: [10, 3000], step: 0.25 },
+        [names.number]: { number: [0, 60] },
+        [names.person]: { pick: [people.worker, people.chief, people.worker] },
         remark: { pick: ['100 % done', "the owner's wish", 'a, b and c', 'see "list"'], chance: 0.6 },
       },
     },
@@ -208,14 +187,18 @@ function planOf(names: Names): CompanyPlan {
     name: 'drawn',
     template: 'minimal',
     people,
-    visible: { worker: { [tableOf(event)]: `${person} = :me OR state IS DISTINCT FROM '${states[0]!}'` } },
+    visible: {
+      worker: {
+        [tableOf(names.event)]: `${names.person} = :me OR state IS DISTINCT FROM '${names.states[0]!}'`,
+      },
+    },
     more: { 'config/roles.yaml': stringify([role('Worker'), role('Chief')]).replace(/^/gm, '  ') },
     files: {
       'config/users.yaml': stringify({
         users: [user(people.worker, 'Wera Worker', 'Worker'), user(people.chief, 'Chris Chief', 'Chief')],
       }),
       [`config/doctypes/${linked}.yaml`]: stringify(thingFile),
-      [`config/doctypes/${tableOf(event)}.yaml`]: stringify(eventFile),
+      [`config/doctypes/${tableOf(names.event)}.yaml`]: stringify(eventFile),
       'config/seeds/drawn.yaml': stringify({ seeds }),
     },
   }
@@ -223,35 +206,20 @@ function planOf(names: Names): CompanyPlan {
 
 /** One question; each kind in turn, with what is drawn for it. */
 function questionOf(names: Names, draw: Draw, turn: number): Question {
-  const {
-    thing,
-    event,
-    kind,
-    place,
-    amount,
-    number,
-    day: date,
-    person,
-    options,
-    states,
-    towns,
-    first,
-    last,
-  } = names
   const who = draw.of(['worker', 'chief'])
-  const [t, e] = [tableOf(thing), tableOf(event)]
-  const [option, state, town] = [draw.of(options), draw.of(states), draw.of(towns)]
-  const name = `${draw.of(first)} ${draw.of(last)}`
+  const [t, e] = [tableOf(names.thing), tableOf(names.event)]
+  const [option, state, town] = [draw.of(names.options), draw.of(names.states), draw.of(names.towns)]
+  const name = `${draw.of(names.first)} ${draw.of(names.last)}`
   const [low, limit] = [draw.below(900), 1000 + draw.below(1500)]
   const month = draw.of([monthAt(-1), monthAt(-2), monthAt(-3)])
   const ask = (text: string, truth: string, obvious: any, sloppy: any, wrong: any): Question =>
     question(`${text} (${who})`, who, truth, obvious, sloppy, wrong)
   const fold = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').replaceAll('ß', 'ss')
-  const counted = (filters: unknown): Call => count(event, filters)
+  const counted = (filters: unknown): Call => count(names.event, filters)
   const kinds: (() => Question)[] = [
     () =>
       ask(
-        `How many ${event}s are ${state}?`,
+        `How many ${names.event}s are ${state}?`,
         `SELECT count(*) FROM ${e} WHERE state = '${state}'`,
         counted({ state }),
         counted({ state: ['eq', state.toLowerCase()] }),
@@ -259,7 +227,7 @@ function questionOf(names: Names, draw: Draw, turn: number): Question {
       ),
     () =>
       ask(
-        `How many ${event}s are not ${state}?`,
+        `How many ${names.event}s are not ${state}?`,
         `SELECT count(*) FROM ${e} WHERE state <> '${state}' OR state IS NULL`,
         counted({ state: ['!=', state] }),
         counted([['state', 'is not', state]]),
@@ -267,55 +235,57 @@ function questionOf(names: Names, draw: Draw, turn: number): Question {
       ),
     () =>
       ask(
-        `How many ${event}s have ${amount} over ${limit}?`,
-        `SELECT count(*) FROM ${e} WHERE ${amount} > ${limit}`,
-        counted({ [amount]: ['>', limit] }),
-        counted({ [amount]: { gt: String(limit) } }),
-        counted({ [amount]: `> ${limit}` }),
+        `How many ${names.event}s have ${names.amount} over ${limit}?`,
+        `SELECT count(*) FROM ${e} WHERE ${names.amount} > ${limit}`,
+        counted({ [names.amount]: ['>', limit] }),
+        counted({ [names.amount]: { gt: String(limit) } }),
+        counted({ [names.amount]: `> ${limit}` }),
       ),
     () =>
       ask(
-        `How many ${event}s have ${amount} from ${low} to ${limit}?`,
-        `SELECT count(*) FROM ${e} WHERE ${amount} BETWEEN ${low} AND ${limit}`,
-        counted({ [amount]: ['between', [low, limit]] }),
-        counted({ [amount]: ['between', low, limit] }),
-        counted({ [amount]: [low, limit] }),
+        `How many ${names.event}s have ${names.amount} from ${low} to ${limit}?`,
+        `SELECT count(*) FROM ${e} WHERE ${names.amount} BETWEEN ${low} AND ${limit}`,
+        counted({ [names.amount]: ['between', [low, limit]] }),
+        counted({ [names.amount]: ['between', low, limit] }),
+        counted({ [names.amount]: [low, limit] }),
       ),
     () =>
       ask(
-        `What is the sum of ${amount} of ${month[0].slice(0, 7)} by state?`,
-        `SELECT state, sum(${amount}) FROM ${e} WHERE ${date} BETWEEN '${month[0]}' AND '${month[1]}' GROUP BY 1`,
-        totals(event, `sum ${amount}`, ['state'], { [date]: ['between', month] }),
-        totals(event, `sum ${amount}`, ['state'], { [date]: { gte: month[0], lte: month[1] } }),
-        totals(event, `sum ${amount}`, ['status'], { [date]: month }),
+        `What is the sum of ${names.amount} of ${month[0].slice(0, 7)} by state?`,
+        `SELECT state, sum(${names.amount}) FROM ${e} WHERE ${names.day} BETWEEN '${month[0]}' AND '${month[1]}' GROUP BY 1`,
+        totals(names.event, `sum ${names.amount}`, ['state'], { [names.day]: ['between', month] }),
+        totals(names.event, `sum ${names.amount}`, ['state'], {
+          [names.day]: { gte: month[0], lte: month[1] },
+        }),
+        totals(names.event, `sum ${names.amount}`, ['status'], { [names.day]: month }),
       ),
     () =>
       ask(
-        `Which ${event} has the most ${amount}?`,
-        `SELECT name, ${amount} FROM ${e} ORDER BY ${amount} DESC LIMIT 1`,
-        list(event, {}, ['name', amount], { order_by: `${amount} desc`, limit: 1 }),
-        list(event, '{}', ['name', amount], { order_by: `${amount} DESC`, limit: '1' }),
-        list(event, {}, ['name', amount], { order_by: `max ${amount}`, limit: 1 }),
+        `Which ${names.event} has the most ${names.amount}?`,
+        `SELECT name, ${names.amount} FROM ${e} ORDER BY ${names.amount} DESC LIMIT 1`,
+        list(names.event, {}, ['name', names.amount], { order_by: `${names.amount} desc`, limit: 1 }),
+        list(names.event, '{}', ['name', names.amount], { order_by: `${names.amount} DESC`, limit: '1' }),
+        list(names.event, {}, ['name', names.amount], { order_by: `max ${names.amount}`, limit: 1 }),
       ),
     () =>
       ask(
-        `How many ${thing}s are in ${town}?`,
-        `SELECT count(*) FROM ${t} WHERE ${place} = '${town}'`,
-        count(thing, { [place]: town }),
-        count(thing, { [place]: ['equals', town] }),
-        count(thing, { [place]: town.toLowerCase() }),
+        `How many ${names.thing}s are in ${town}?`,
+        `SELECT count(*) FROM ${t} WHERE ${names.place} = '${town}'`,
+        count(names.thing, { [names.place]: town }),
+        count(names.thing, { [names.place]: ['equals', town] }),
+        count(names.thing, { [names.place]: town.toLowerCase() }),
       ),
     () =>
       ask(
-        `Which ${thing}s are ${option}?`,
-        `SELECT name FROM ${t} WHERE ${kind} = '${option}'`,
-        list(thing, { [kind]: option }, ['name']),
-        list(thing, { [kind]: ['=', option.toLowerCase()] }, ['name']),
-        list(thing, { [kind]: `${option}s` }, ['name']),
+        `Which ${names.thing}s are ${option}?`,
+        `SELECT name FROM ${t} WHERE ${names.kind} = '${option}'`,
+        list(names.thing, { [names.kind]: option }, ['name']),
+        list(names.thing, { [names.kind]: ['=', option.toLowerCase()] }, ['name']),
+        list(names.thing, { [names.kind]: `${option}s` }, ['name']),
       ),
     () =>
       ask(
-        `How many ${event}s has ${name}?`,
+        `How many ${names.event}s has ${name}?`,
         `SELECT count(*) FROM ${e} WHERE ${t} = '${name}'`,
         counted({ [t]: name }),
         counted({ [t]: ['=', ` ${name} `] }),
@@ -325,58 +295,61 @@ function questionOf(names: Names, draw: Draw, turn: number): Question {
       ask(
         `Find ${fold}.`,
         `SELECT name FROM ${t} WHERE name = '${name}'`,
-        link(thing, fold),
-        link(thing, fold.toLowerCase()),
-        link(thing, fold.slice(0, -1)),
+        link(names.thing, fold),
+        link(names.thing, fold.toLowerCase()),
+        link(names.thing, fold.slice(0, -1)),
       ),
     () =>
       ask(
-        `Which ${thing}s have ${first[0]!} in their name?`,
-        `SELECT name FROM ${t} WHERE name LIKE '%${first[0]!}%'`,
-        list(thing, { full_name: ['contains', first[0]!] }, ['name']),
-        list(thing, { full_name: { contains: first[0]!.toLowerCase() } }, ['name']),
-        list(thing, { full_name: ['regex', first[0]!] }, ['name']),
+        `Which ${names.thing}s have ${names.first[0]!} in their name?`,
+        `SELECT name FROM ${t} WHERE name LIKE '%${names.first[0]!}%'`,
+        list(names.thing, { full_name: ['contains', names.first[0]!] }, ['name']),
+        list(names.thing, { full_name: { contains: names.first[0]!.toLowerCase() } }, ['name']),
+        list(names.thing, { full_name: ['regex', names.first[0]!] }, ['name']),
       ),
     () =>
       ask(
-        `How many ${event}s were there in the last 45 days?`,
-        `SELECT count(*) FROM ${e} WHERE ${date} BETWEEN current_date - 45 AND current_date`,
+        `How many ${names.event}s were there in the last 45 days?`,
+        `SELECT count(*) FROM ${e} WHERE ${names.day} BETWEEN current_date - 45 AND current_date`,
         tries(
-          counted({ [date]: ['between', ['today-45', 'today']] }),
-          counted({ [date]: ['between', [day(-45), day(0)]] }),
+          counted({ [names.day]: ['between', ['today-45', 'today']] }),
+          counted({ [names.day]: ['between', [day(-45), day(0)]] }),
         ),
         counted([
-          [date, '>=', day(-45)],
-          [date, '<=', day(0)],
+          [names.day, '>=', day(-45)],
+          [names.day, '<=', day(0)],
         ]),
-        counted({ [date]: 'last 45 days ago' }),
+        counted({ [names.day]: 'last 45 days ago' }),
       ),
     () =>
       ask(
-        `How many ${event}s are mine?`,
-        `SELECT count(*) FROM ${e} WHERE ${person} = :me`,
-        tries(counted({ [person]: 'me' }), counted({ [person]: people[who as keyof typeof people] })),
-        counted({ [person]: people[who as keyof typeof people] }),
-        counted({ [person]: who === 'chief' ? 'Chris' : 'Wera' }),
+        `How many ${names.event}s are mine?`,
+        `SELECT count(*) FROM ${e} WHERE ${names.person} = :me`,
+        tries(
+          counted({ [names.person]: 'me' }),
+          counted({ [names.person]: people[who as keyof typeof people] }),
+        ),
+        counted({ [names.person]: people[who as keyof typeof people] }),
+        counted({ [names.person]: who === 'chief' ? 'Chris' : 'Wera' }),
       ),
     () =>
       ask(
-        `How much ${amount} is there by ${kind} of the ${thing}, submitted?`,
-        `SELECT t.${kind}, sum(e.${amount}) FROM ${e} e JOIN ${t} t ON t.name = e.${t} WHERE e.docstatus = 1 GROUP BY 1`,
+        `How much ${names.amount} is there by ${names.kind} of the ${names.thing}, submitted?`,
+        `SELECT t.${names.kind}, sum(e.${names.amount}) FROM ${e} e JOIN ${t} t ON t.name = e.${t} WHERE e.docstatus = 1 GROUP BY 1`,
         sql(
-          `SELECT t.${kind}, sum(e.${amount}) FROM ${e} e JOIN ${t} t ON t.name = e.${t} WHERE e.docstatus = 1 GROUP BY 1`,
+          `SELECT t.${names.kind}, sum(e.${names.amount}) FROM ${e} e JOIN ${t} t ON t.name = e.${t} WHERE e.docstatus = 1 GROUP BY 1`,
         ),
         tries(
-          totals(event, `sum ${amount}`, [`${t}.${kind}`], { docstatus: 1 }),
+          totals(names.event, `sum ${names.amount}`, [`${t}.${names.kind}`], { docstatus: 1 }),
           sql(
-            `SELECT t.${kind}, SUM(e.${amount}) FROM "${event}" e JOIN "${thing}" t ON e.${t} = t.name WHERE e.docstatus = 1 GROUP BY t.${kind};`,
+            `SELECT t.${names.kind}, SUM(e.${names.amount}) FROM "${names.event}" e JOIN "${names.thing}" t ON e.${t} = t.name WHERE e.docstatus = 1 GROUP BY t.${names.kind};`,
           ),
         ),
-        totals(event, `sum ${amount}`, [kind], { docstatus: 1 }),
+        totals(names.event, `sum ${names.amount}`, [names.kind], { docstatus: 1 }),
       ),
     () =>
       ask(
-        `How many ${event}s have no remark?`,
+        `How many ${names.event}s have no remark?`,
         `SELECT count(*) FROM ${e} WHERE remark IS NULL`,
         counted({ remark: ['is', 'not set'] }),
         counted({ remark: null }),
@@ -384,7 +357,7 @@ function questionOf(names: Names, draw: Draw, turn: number): Question {
       ),
     () =>
       ask(
-        `How many ${event}s say "100 %"?`,
+        `How many ${names.event}s say "100 %"?`,
         `SELECT count(*) FROM ${e} WHERE remark LIKE '%100 %'`,
         counted({ remark: ['contains', '100 %'] }),
         counted({ remark: ['includes', '100 %'] }),
@@ -392,30 +365,30 @@ function questionOf(names: Names, draw: Draw, turn: number): Question {
       ),
     () =>
       ask(
-        `What is the average of ${number} by month?`,
-        `SELECT strftime(${date}, '%Y-%m'), avg(${number}) FROM ${e} GROUP BY 1`,
-        totals(event, `avg ${number}`, [`${date}:month`]),
-        totals(event, `average ${number}`, [`${date}:Month`]),
-        totals(event, `avg ${number}`, [`${date}:monthly_`]),
+        `What is the average of ${names.number} by month?`,
+        `SELECT strftime(${names.day}, '%Y-%m'), avg(${names.number}) FROM ${e} GROUP BY 1`,
+        totals(names.event, `avg ${names.number}`, [`${names.day}:month`]),
+        totals(names.event, `average ${names.number}`, [`${names.day}:Month`]),
+        totals(names.event, `avg ${names.number}`, [`${names.day}:monthly_`]),
       ),
     () =>
       ask(
-        `What is the sum of ${amount}, submitted ones only?`,
-        `SELECT sum(${amount}) FROM ${e} WHERE docstatus = 1`,
-        totals(event, `sum ${amount}`, [], { docstatus: 1 }),
-        totals(event, `sum ${amount}`, [], { docstatus: 'Submitted' }),
-        totals(event, `sum ${amount}`),
+        `What is the sum of ${names.amount}, submitted ones only?`,
+        `SELECT sum(${names.amount}) FROM ${e} WHERE docstatus = 1`,
+        totals(names.event, `sum ${names.amount}`, [], { docstatus: 1 }),
+        totals(names.event, `sum ${names.amount}`, [], { docstatus: 'Submitted' }),
+        totals(names.event, `sum ${names.amount}`),
       ),
     () =>
       ask(
-        `How many ${event}s have ${number} of ${low % 60} at least and are ${state}?`,
-        `SELECT count(*) FROM ${e} WHERE ${number} >= ${low % 60} AND state = '${state}'`,
-        counted({ [number]: ['>=', low % 60], state }),
+        `How many ${names.event}s have ${names.number} of ${low % 60} at least and are ${state}?`,
+        `SELECT count(*) FROM ${e} WHERE ${names.number} >= ${low % 60} AND state = '${state}'`,
+        counted({ [names.number]: ['>=', low % 60], state }),
         counted([
-          [number, 'at least', String(low % 60)],
+          [names.number, 'at least', String(low % 60)],
           ['state', '=', state],
         ]),
-        counted({ [number]: [low % 60, '>='], state }),
+        counted({ [names.number]: [low % 60, '>='], state }),
       ),
   ]
   return kinds[turn % kinds.length]!()
