@@ -5,9 +5,8 @@
  */
 import process from 'node:process'
 import { Client } from 'pg'
-import { openPostgresStore } from '#state/postgres/store.ts'
 import { storeContract } from './contract.ts'
-import { afterwards, testClock, testLog } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 const url = process.env['STORE_DATABASE']
 
@@ -17,21 +16,5 @@ if (url !== undefined)
     await client.connect()
     await client.query('DROP SCHEMA IF EXISTS assistant_core CASCADE')
     await client.end()
-    const clock = testClock()
-    const open = async () => {
-      const store = await openPostgresStore({ url, clock, databaseClock: clock, log: testLog() })
-      afterwards(t, () => store.close())
-      return store
-    }
-    let store = await open()
-    return {
-      store,
-      advance: (milliseconds) => clock.advance(milliseconds),
-      now: () => clock.now(),
-      async reopen() {
-        await store.close()
-        store = await open()
-        return store
-      },
-    }
+    return (clock) => openPostgres(t, url, { clock })
   })

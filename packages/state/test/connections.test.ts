@@ -7,6 +7,7 @@ import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import type { Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import { afterwards, testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 describe('the connections of a database', { skip: noPostgres }, () => {
   const server = suitePostgres()
@@ -29,10 +30,7 @@ describe('the connections of a database', { skip: noPostgres }, () => {
     const { href: url } = await newDatabase()
     const stores: PostgresStore[] = []
     for (let n = 0; n < 4; n++) {
-      const options = { url, clock: systemClock, log: testLog(), lookMilliseconds: 100 }
-      const store = await openPostgresStore(options)
-      afterwards(t, () => store.close())
-      stores.push(store)
+      stores.push(await openPostgres(t, url, { lookMilliseconds: 100 }))
     }
     // Of the twenty that the server gives: four for each, with the one that listens.
     await until(() => stores.every((store) => store.stats().connections?.most === 4))

@@ -5,13 +5,11 @@ import { all as allOf, any as anyOf, compared, type Condition } from '#state/que
 import { AppError } from '#leaf/errors.ts'
 import { Stop } from '#leaf/stop.ts'
 import type { Collection, Store, Stored } from '#state/store.ts'
+import { type TestClock, testClock } from './state-folder.ts'
 
 /** A store opened for one test, with the clock it was given. */
-export interface OpenedStore {
+interface OpenedStore extends TestClock {
   readonly store: Store
-  /** Moves the store's clock. */
-  readonly advance: (milliseconds: number) => void
-  readonly now: () => number
   /** Closes the store and opens it again over the same state. */
   reopen(): Promise<Store>
 }
@@ -34,8 +32,21 @@ const people = {
 
 const notes = { name: 'test.note' } as const
 
-/** Runs the suite; `open` makes an empty store and cleans up through the test's `after`. */
-export function storeContract(kind: string, open: (t: TestContext) => Promise<OpenedStore>): void {
+/** Runs the suite; `begin` makes an empty state and answers how to open it, and both clean up after the test. */
+export function storeContract(
+  kind: string,
+  begin: (t: TestContext) => Promise<(clock: TestClock) => Promise<Store>>,
+): void {
+  const open = async (t: TestContext): Promise<OpenedStore> => {
+    const clock = testClock()
+    const opening = await begin(t)
+    let store = await opening(clock)
+    const reopen = async (): Promise<Store> => {
+      await store.close()
+      return (store = await opening(clock))
+    }
+    return { ...clock, store, reopen }
+  }
   const peopleOf = (store: Store) => store.collection<Person>(people)
 
   describe(`${kind} store: one document`, () => {

@@ -18,6 +18,7 @@ import type { Store, Stored } from '#state/store.ts'
 import { verifyStore } from '#state/verify.ts'
 import { isApp } from './contract.ts'
 import { afterwards, openStore, temporaryFolder, testClock, testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Note extends Stored {
   readonly text?: string
@@ -92,8 +93,7 @@ describe('carrying the state between the stores', { skip: noPostgres }, () => {
     const url = await server.newDatabase()
     await assert.rejects(readPostgres(url, 0), isApp('not_found'))
     await assert.rejects(verifyPostgres(url, testClock()), isApp('not_found'))
-    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    afterwards(t, () => store.close())
+    const store = await openPostgres(t, url)
     await assert.rejects(readPostgres(url, 0), isApp('conflict'))
     await store.close()
     const client = await connect(url)

@@ -8,21 +8,11 @@ import { Capture, State } from '#state/embedded/state.ts'
 import { inOrder } from '#state/embedded/state-file.ts'
 import type { Stored } from '#state/store.ts'
 import { isApp, storeContract } from './contract.ts'
-import { openStore, temporaryFolder, testClock, until } from './state-folder.ts'
+import { openStore, temporaryFolder, until } from './state-folder.ts'
 
 storeContract('embedded', async (t) => {
   const folder = await temporaryFolder(t)
-  const clock = testClock()
-  const store = await openStore(t, folder, { clock })
-  return {
-    store,
-    advance: (milliseconds) => clock.advance(milliseconds),
-    now: () => clock.now(),
-    async reopen() {
-      await store.close()
-      return await openStore(t, folder, { clock })
-    },
-  }
+  return (clock) => openStore(t, folder, { clock })
 })
 
 describe('the embedded store', () => {

@@ -16,6 +16,7 @@ import {
 } from '../../../test/helpers/postgres.ts'
 import { isApp } from './contract.ts'
 import { afterwards, testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Note extends Stored {
   readonly n: number
@@ -25,11 +26,7 @@ const spec = { name: 'test.note', indexes: ['n'] } as const
 const timeout = 120_000
 
 function open(t: TestContext, url: string): Promise<PostgresStore> {
-  const options = { url, clock: systemClock, log: testLog(), lookMilliseconds: 200 }
-  return openPostgresStore(options).then((store) => {
-    afterwards(t, () => store.close())
-    return store
-  })
+  return openPostgres(t, url, { lookMilliseconds: 200 })
 }
 
 /** Adds a number until the store says that it is kept. */

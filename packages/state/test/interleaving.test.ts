@@ -6,13 +6,12 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
-import { systemClock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
-import { openPostgresStore } from '#state/postgres/store.ts'
 import type { Collection, Store, Stored, Transaction } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import * as fc from '../../../test/helpers/random.ts'
-import { afterwards, testLog } from './state-folder.ts'
+import { afterwards } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Account extends Stored {
   readonly amount: number
@@ -138,12 +137,7 @@ describe('transactions of several daemons', { skip: noPostgres }, () => {
       await fc.assert(
         fc.asyncProperty(histories, async (lines) => {
           const url = await server.newDatabase()
-          const open = async (): Promise<Store> => {
-            const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-            afterwards(t, () => store.close())
-            return store
-          }
-          const stores = [await open(), await open()]
+          const stores = [await openPostgres(t, url), await openPostgres(t, url)]
           const daemons = stores.map((store) => new Daemon(store))
           for (let n = 0; n < held; n++) {
             await daemons[0]!.accounts.put({ id: `a${n}`, amount: most })
@@ -167,8 +161,7 @@ describe('transactions of several daemons', { skip: noPostgres }, () => {
     { timeout: 60_000 },
     async (t) => {
       const url = await server.newDatabase()
-      const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-      afterwards(t, () => store.close())
+      const store = await openPostgres(t, url)
       const [all, counters] = [store.collection<Account>(accounts), store.collection<Account>(series)]
       await all.put({ id: 'locked', amount: 0 })
       await counters.put({ id: 's', amount: 0 })

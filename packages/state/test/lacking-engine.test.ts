@@ -3,15 +3,15 @@
  * store does without, and does the same.
  */
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { Client } from 'pg'
-import { systemClock } from '#leaf/clock.ts'
-import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
+import { type PostgresStore } from '#state/postgres/store.ts'
 import type { Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres, type TestPostgres } from '../../../test/helpers/postgres.ts'
 import { startSlowProxy } from '../../../test/helpers/slow-proxy.ts'
 import { storeContract } from './contract.ts'
-import { afterwards, testClock, testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
+import { afterwards, until } from './state-folder.ts'
 
 interface Counter extends Stored {
   readonly n: number
@@ -28,24 +28,12 @@ describe('a server that lacks LISTEN and locks', { skip: noPostgres, timeout: 30
 
   storeContract('a lacking', async (t) => {
     const url = await server.newDatabase()
-    const clock = testClock()
-    const open = () => openStore(t, url, { clock, databaseClock: clock, ...without })
-    let store = await open()
-    return {
-      store,
-      advance: (milliseconds) => clock.advance(milliseconds),
-      now: () => clock.now(),
-      async reopen() {
-        await store.close()
-        store = await open()
-        return store
-      },
-    }
+    return (clock) => openPostgres(t, url, { clock, ...without })
   })
 
   it('keeps a series of several daemons without a gap, and each of them hears the others', async (t) => {
     const url = await server.newDatabase()
-    const stores = await Promise.all([1, 2, 3].map(() => openStore(t, url, without)))
+    const stores = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, without)))
     const heard = stores.map((store) => {
       const texts: (string | undefined)[] = []
       store.hear((text) => void texts.push(text))
@@ -78,7 +66,7 @@ describe('a server that lacks LISTEN and locks', { skip: noPostgres, timeout: 30
 
   it('keeps writers out while the whole state is locked, and lets them go on', async (t) => {
     const url = await server.newDatabase()
-    const store = await openStore(t, url, without)
+    const store = await openPostgres(t, url, without)
     const all = store.collection<Counter>(notes)
     await all.insert({ id: 'a', n: 1 })
     const client = new Client(url)
@@ -111,7 +99,7 @@ describe('a server that lacks LISTEN and locks', { skip: noPostgres, timeout: 30
     const proxy = await startSlowProxy(server.port, 0, ['LISTEN ', 'LISTEM '])
     afterwards(t, () => proxy.close())
     url.port = String(proxy.port)
-    const [one, two] = [await openStore(t, url.href), await openStore(t, url.href)]
+    const [one, two] = [await openPostgres(t, url.href), await openPostgres(t, url.href)]
     const heard: (string | undefined)[] = []
     two.hear((text) => void heard.push(text))
     await one.transaction(async (tx) => tx.announce('news'))
@@ -123,7 +111,7 @@ describe('a server that lacks LISTEN and locks', { skip: noPostgres, timeout: 30
 
   it('is not thought to be one that has both', async (t) => {
     const url = await server.newDatabase()
-    await openStore(t, url)
+    await openPostgres(t, url)
     const client = new Client(url)
     await client.connect()
     afterwards(t, () => client.end())
@@ -133,13 +121,3 @@ describe('a server that lacks LISTEN and locks', { skip: noPostgres, timeout: 30
     assert.deepEqual(rows, [{ lock: null, text: null }])
   })
 })
-
-async function openStore(
-  t: TestContext,
-  url: string,
-  options: Partial<Parameters<typeof openPostgresStore>[0]> = {},
-): Promise<PostgresStore> {
-  const store = await openPostgresStore({ url, clock: systemClock, log: testLog(), ...options })
-  afterwards(t, () => store.close())
-  return store
-}

@@ -1,13 +1,12 @@
 /** Histories of three daemons on one database: each could have come about on one, one after the other. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { systemClock } from '#leaf/clock.ts'
-import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
+import type { PostgresStore } from '#state/postgres/store.ts'
 import type { Stored } from '#state/store.ts'
 import { History, isLinearizable, type Model, type Operation } from '../../../test/helpers/linearizable.ts'
 import { noPostgres, suitePostgres, type TestPostgres } from '../../../test/helpers/postgres.ts'
 import * as fc from '../../../test/helpers/random.ts'
-import { afterwards, testLog } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Register extends Stored {
   readonly value: number
@@ -153,9 +152,7 @@ async function openThree(t: TestContext): Promise<readonly PostgresStore[]> {
   const url = await server.newDatabase()
   const stores: PostgresStore[] = []
   for (let n = 0; n < 3; n++) {
-    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    afterwards(t, () => store.close())
-    stores.push(store)
+    stores.push(await openPostgres(t, url))
   }
   return stores
 }

@@ -12,6 +12,7 @@ import type { Migration } from '#state/migrate.ts'
 import type { Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import { testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Thing extends Stored {
   readonly creation: string
@@ -84,8 +85,7 @@ describe('a database of an older version', { skip: noPostgres }, () => {
         Buffer.from('the digest of a value'),
         idBytes('a'),
       ])
-      const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-      t.after(() => store.close())
+      const store = await openPostgres(t, url)
       const all = store.collection<Thing>(things)
       const newest = { order: [{ field: 'creation', descending: true }] }
       assert.deepEqual(await all.find(newest), [...stored].reverse())
@@ -168,8 +168,7 @@ describe('a database of an older version', { skip: noPostgres }, () => {
     const place = [things.name, idBytes('t100')]
     const { rows: copied } = await client.query<{ xmin: string }>(first, place)
     assert.equal(copied.length, 1)
-    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    t.after(() => store.close())
+    const store = await openPostgres(t, url)
     const all = await store.collection<Thing>(things).find()
     assert.deepEqual(new Map(all.map(({ id, status }) => [id, status])), expected)
     assert.equal(all.length, expected.size)
@@ -184,8 +183,7 @@ describe('a database of an older version', { skip: noPostgres }, () => {
 
   it('has what an older daemon was keeping meanwhile migrated, too', async (t) => {
     const url = await server.newDatabase()
-    const old = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    t.after(() => old.close())
+    const old = await openPostgres(t, url)
     const notes = old.collection<Stored & { text: string }>({ name: 'test.note' })
     await notes.put({ id: 'before', text: 'old' })
     const watcher = new Client(url)

@@ -23,6 +23,7 @@ import type { PostgresStoreOptions } from '#state/postgres/options.ts'
 import type { Stored } from '#state/store.ts'
 import { verifyBackup } from '#state/verify.ts'
 import { isApp, storeContract } from './contract.ts'
+import { openPostgres } from './open-postgres.ts'
 import { afterwards, temporaryFolder, testClock, testLog, until } from './state-folder.ts'
 
 interface Note extends Stored {
@@ -41,17 +42,7 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
 
   storeContract('PostgreSQL', async (t) => {
     const url = await server.newDatabase()
-    const clock = testClock()
-    const store = await openStore(t, url, { clock })
-    return {
-      store,
-      advance: (milliseconds) => clock.advance(milliseconds),
-      now: () => clock.now(),
-      async reopen() {
-        await store.close()
-        return await openStore(t, url, { clock })
-      },
-    }
+    return (clock) => openStore(t, url, { clock })
   })
 
   describe('a PostgreSQL store', () => {
@@ -798,15 +789,12 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
   })
 })
 
-async function openStore(
+function openStore(
   t: TestContext,
   url: string,
   options: Partial<PostgresStoreOptions> = {},
 ): Promise<PostgresStore> {
-  const clock = options.clock ?? testClock()
-  const store = await openPostgresStore({ url, log: testLog(), databaseClock: clock, ...options, clock })
-  afterwards(t, () => store.close())
-  return store
+  return openPostgres(t, url, { clock: testClock(), ...options })
 }
 
 async function connect(t: TestContext, url: string): Promise<Client> {

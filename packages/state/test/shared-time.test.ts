@@ -7,6 +7,7 @@ import type { Collection, Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import { isApp } from './contract.ts'
 import { afterwards, openStore, temporaryFolder, testClock, testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Session extends Stored {
   readonly until: number
@@ -99,8 +100,7 @@ describe('the time of a shared state', { skip: noPostgres }, () => {
 
   it('is the database’s: a daemon sixty days ahead removes nothing and writes nothing', async (t) => {
     const url = await server.newDatabase()
-    const healthy = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    afterwards(t, () => healthy.close())
+    const healthy = await openPostgres(t, url)
     const sessions = healthy.collection<Session>(spec)
     await sessions.put({ id: 'a', until: Date.now() + day })
     await sessions.put({ id: 'b', until: Date.now() - day / 2 })

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { Client } from 'pg'
 import { systemClock } from '#leaf/clock.ts'
 import { compared, type Condition } from '#state/questions/conditions.ts'
 import { language, placeBytes } from '#state/postgres/language.ts'
-import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
+import { openPostgresStore } from '#state/postgres/store.ts'
 import { verifyPostgres } from '#state/postgres/verify.ts'
 import type { Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import { testLog, until } from './state-folder.ts'
+import { openPostgres } from './open-postgres.ts'
 
 interface Thing extends Stored {
   readonly creation: string
@@ -33,12 +34,6 @@ const questions: readonly (readonly [string, Condition, number])[] = [
 describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
   const server = suitePostgres()
 
-  const open = async (t: TestContext, url: string): Promise<PostgresStore> => {
-    const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
-    t.after(() => store.close())
-    return store
-  }
-
   /** The table of the things, with what is made with it. */
   async function makeTable(url: string): Promise<void> {
     const store = await openPostgresStore({ url, clock: systemClock, log: testLog() })
@@ -60,7 +55,7 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     t.after(() => client.end())
     await makeTable(url)
     await fill(client)
-    const store = await open(t, url)
+    const store = await openPostgres(t, url)
     const all = store.collection<Thing>(things)
     const scans = async (): Promise<number> => {
       const { rows } = await client.query<{ scans: string }>(
@@ -90,7 +85,7 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await client.query(
       "BEGIN; UPDATE assistant_core.document SET body = body WHERE collection = 'document.thing' AND id = ''; SELECT txid_current()",
     )
-    const store = await open(t, url)
+    const store = await openPostgres(t, url)
     const all = store.collection<Thing>(things)
     await until(() => (store.stats().building ?? 0) > 0)
     const building = store.stats().building!
@@ -139,9 +134,9 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await client.connect()
     t.after(() => client.end())
     await makeTable(url)
-    const before = await open(t, url)
+    const before = await openPostgres(t, url)
     await fill(client)
-    const knowing = await open(t, url)
+    const knowing = await openPostgres(t, url)
     const fields = [
       { path: 'title', weight: 2 },
       { path: 'id', weight: 1 },
@@ -183,7 +178,7 @@ describe('parts of texts in PostgreSQL', { skip: noPostgres }, () => {
     await makeTable(plain)
     await client.query(`REVOKE CREATE ON DATABASE ${database} FROM plain; DROP EXTENSION IF EXISTS pg_trgm`)
     await fill(client)
-    const store = await open(t, plain)
+    const store = await openPostgres(t, plain)
     const all = store.collection<Thing>(things)
     for (const [name, holds, wanted] of questions)
       assert.equal((await all.find({ holds })).length, wanted, name)
