@@ -74,28 +74,36 @@ try {
 
 async function main(): Promise<void> {
   const setUps = await startAll()
-  const found = new Map<Name, (readonly Measured[])[]>()
-  const rows: (string | number)[][] = []
-  for (const name of Object.keys(questions) as Name[]) {
-    // What runs for the first time is compiled first, in each daemon: rounds that do not count.
-    runOn(places[1], setUps)
+  const names = Object.keys(questions) as Name[]
+  // What runs for the first time is compiled first, in each daemon: rounds that do not count.
+  for (const name of names)
     for (const setUp of [setUps[0]!, setUps.at(-1)!]) await measure(setUp, name, warmUp)
-    const measured = new Map(places.map((place) => [place, setUps.map((): Measured[] => [])]))
-    for (let round = 0; round < rounds; round++)
-      for (const place of places) {
-        runOn(place, setUps)
-        for (const [at, setUp] of setUps.entries()) measured.get(place)![at]!.push(await measure(setUp, name))
-      }
-    const [alone, shared] = places.map((place) => measured.get(place)!)
-    found.set(name, alone!)
-    for (const [at, setUp] of setUps.entries()) {
-      const [daemon, database] = (['daemon', 'database'] as const).map((key) => middle(alone![at]!, key))
-      const perSecond = 1e6 / (daemon! + database!)
-      const measuredRates = [alone!, shared!].map((of) => Math.round(middle(of[at]!, 'rate')))
-      rows.push([name, setUp.name, ...[daemon!, database!, perSecond].map(Math.round), ...measuredRates])
-      process.stderr.write(`${rows.at(-1)!.join('   ')}\n`)
+  const found = places.map(() => new Map(names.map((name) => [name, setUps.map((): Measured[] => [])])))
+  for (let round = 0; round < rounds; round++)
+    for (const [where, place] of places.entries()) {
+      runOn(place, setUps)
+      for (const name of names)
+        for (const [at, setUp] of setUps.entries())
+          found[where]!.get(name)![at]!.push(await measure(setUp, name))
+      process.stderr.write(`round ${round + 1} of ${rounds} on ${place}\n`)
     }
-  }
+  tellCosts(names, setUps, found)
+  process.stdout.write('\n')
+  await tellBounds(found[0]!)
+}
+
+type Found = ReadonlyMap<Name, readonly (readonly Measured[])[]>
+
+/** What a call takes, and how many are answered a second. */
+function tellCosts(names: readonly Name[], setUps: readonly SetUp[], found: readonly Found[]): void {
+  const rows = names.flatMap((name) =>
+    setUps.map((setUp, at) => {
+      const told = (key: keyof Measured, where = 0): number => middle(found[where]!.get(name)![at]!, key)
+      const [daemon, database] = [told('daemon'), told('database')]
+      const numbers = [daemon, database, 1e6 / (daemon + database), told('rate'), told('rate', 1)]
+      return [name, setUp.name, ...numbers.map(Math.round)]
+    }),
+  )
   const head = [
     'daemons, µs',
     'PostgreSQL, µs',
@@ -104,8 +112,6 @@ async function main(): Promise<void> {
     '/s on two with the load',
   ]
   table(['call', 'served by', ...head], rows)
-  process.stdout.write('\n')
-  await tellBounds(found)
 }
 
 function middle(measured: readonly Measured[], key: keyof Measured): number {
@@ -113,21 +119,21 @@ function middle(measured: readonly Measured[], key: keyof Measured): number {
 }
 
 /** What workers could make of one daemon on the embedded store, and what daemons on PostgreSQL make of as many cores. */
-async function tellBounds(found: ReadonlyMap<Name, readonly (readonly Measured[])[]>): Promise<void> {
+async function tellBounds(found: Found): Promise<void> {
   const message = Math.min(await messageCost(1), await messageCost(connections))
   const ping = middle(found.get('ping')![0]!, 'thread')
   const rows = [...found].map(([name, [embedded, ...shared]]) => {
     const thread = middle(embedded!, 'thread')
-    const stays = thread - ping + message
+    const stays = Math.min(thread, Math.max(0, thread - ping) + message)
     const four = shared.at(-1)!
     const [daemon, database] = [middle(four, 'daemon'), middle(four, 'database')]
     const both = daemon + database
     return [
       name,
-      ...[thread, ping].map(Math.round),
+      ...[thread, Math.min(thread, ping)].map(Math.round),
       message.toFixed(1),
-      `${(thread / Math.min(thread, stays)).toFixed(1)} ×`,
-      ...[1e6 / thread, 1e6 / Math.min(thread, stays), (cores * 1e6) / both].map(Math.round),
+      `${(thread / stays).toFixed(1)} ×`,
+      ...[1e6 / thread, 1e6 / stays, (cores * 1e6) / both].map(Math.round),
       Math.ceil((cores * daemon) / both),
     ]
   })
