@@ -8,8 +8,8 @@ import process from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { paths } from '../src/oauth/urls.ts'
-import { tokenOf } from '../test/attacks/lag.ts'
 import { copyOfShippedSite, type RunningDaemon, startDaemon } from '../test/helpers/daemon.ts'
+import { tokenOf } from '../test/helpers/tool-calls.ts'
 
 /** What a daemon was measured at, as a row of a table under `heads`; times in milliseconds. */
 export interface Measured {

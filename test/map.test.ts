@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { paths } from '../src/oauth/urls.ts'
 import { compileFaults } from './helpers/compiler.ts'
 import { copyOfProgram, copyOfShippedSite, projectRoot, startDaemon } from './helpers/daemon.ts'
+import { tokenOf } from './helpers/tool-calls.ts'
 
 const map = readFileSync(join(projectRoot, 'src/README.md'), 'utf8')
 
@@ -117,8 +118,7 @@ describe('the rows of "I want to add …"', () => {
     const site = copyOfShippedSite(t)
     edit(join(site, 'config/tools.yaml'), /^( *)- list_documents$/m, '$&\n$1- repeat')
     const daemon = await startDaemon(t, { site, program: join(program, 'start.mjs') })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(daemon, 'sales@example.com')
     for (const { expect } of Object.values(additions)) await expect({ url: daemon.url, token })
   })
 })

@@ -13,7 +13,7 @@ import { paths } from '../../src/oauth/urls.ts'
 import { pages } from '../../src/pages/pages.ts'
 import { Browser } from '../helpers/browser.ts'
 import { startDaemon } from '../helpers/daemon.ts'
-import { tokenOf } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 /** Each took the daemon's thread for half a second to a second. */
 const costly = [

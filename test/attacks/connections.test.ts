@@ -6,7 +6,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../../src/cli/control.ts'
 import { paths } from '../../src/oauth/urls.ts'
-import { tokenOf, watchedDaemon } from './lag.ts'
+import { watchedDaemon } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const settings = { 'max_concurrent_requests: 1000': 'max_concurrent_requests: 50' }
 /** Ten for each of them. */

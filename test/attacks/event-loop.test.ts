@@ -8,7 +8,8 @@ import { costly, endless } from '../../packages/jinja/test/hostile-templates.ts'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import type { RunningDaemon } from '../helpers/daemon.ts'
-import { own, tokenOf, watchedDaemon, type Lag } from './lag.ts'
+import { own, watchedDaemon, type Lag } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 /**
  * What is allowed, as the daemon's own monitor sees it; the 20 ms between two looks are part of it. Where the machine runs

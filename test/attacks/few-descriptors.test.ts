@@ -8,7 +8,7 @@ import { describe, it } from 'node:test'
 import { withoutSql } from '../../packages/sandbox/test/machine.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { startDaemon, temporaryFolder } from '../helpers/daemon.ts'
-import { tokenOf } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 describe('a daemon that may open 256 files', { skip: withoutSql }, () => {
   it('offers SQL, says so in doctor, and answers while 300 connections come', async (t) => {

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { operate } from '../../src/cli/control.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import type { RunningDaemon } from '../helpers/daemon.ts'
-import { tokenOf, watchedDaemon } from './lag.ts'
+import { watchedDaemon } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 interface Answer {
   readonly status: number

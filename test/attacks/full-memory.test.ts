@@ -6,32 +6,22 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { paths } from '../../src/oauth/urls.ts'
 import { copyOfShippedSite, type RunningDaemon, startDaemon } from '../helpers/daemon.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
-import { tokenOf } from './lag.ts'
+import { textOfCall, tokenOf } from '../helpers/tool-calls.ts'
 
 const letters = 'ж'.repeat(45_000)
 let written = 0
 const withHeap = (megabytes: number) => ({ NODE_OPTIONS: `--max-old-space-size=${megabytes}` })
 
-async function call(daemon: RunningDaemon, token: string, name: string, args: unknown): Promise<string> {
-  const response = await fetch(daemon.url + paths.mcp, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-  })
-  return await response.text()
-}
-
 function write(daemon: RunningDaemon, token: string): Promise<string> {
   const data = { title: 'large', content: `${++written} ${letters}` }
-  return call(daemon, token, 'create_document', { doctype: 'Note', data })
+  return textOfCall(daemon, token, 'create_document', { doctype: 'Note', data })
 }
 
 async function count(daemon: RunningDaemon, token: string): Promise<number> {
   const [, found] =
-    /count\\":(\d+)/.exec(await call(daemon, token, 'count_documents', { doctype: 'Note' })) ?? []
+    /count\\":(\d+)/.exec(await textOfCall(daemon, token, 'count_documents', { doctype: 'Note' })) ?? []
   assert.ok(found !== undefined)
   return Number(found)
 }
@@ -83,20 +73,20 @@ describe('a daemon whose memory is full', () => {
     assert.ok(told.length > 0 && told.length < 10, `logged ${told.length} times, not at each refusal`)
     const revoked = await first.cli(['tokens', 'revoke', '--user', 'sales@example.com'])
     assert.equal(revoked.code, 0, revoked.stderr)
-    assert.match(await call(first, other, 'list_doctypes', {}), /invalid_token/)
+    assert.match(await textOfCall(first, other, 'list_doctypes', {}), /invalid_token/)
 
     await first.stop('SIGKILL')
     const small = startDaemon(t, { site, state: first.state, env: withHeap(96) })
     await assert.rejects(small, /the state needs more memory than this process may take.*max-old-space-size/)
     const second = await startDaemon(t, { site, state: first.state, env: withHeap(256) })
     assert.equal(await count(second, token), there, 'nothing that was kept is lost')
-    const listed = await call(second, token, 'list_documents', { doctype: 'Note', limit: 1000 })
+    const listed = await textOfCall(second, token, 'list_documents', { doctype: 'Note', limit: 1000 })
     const names = [...listed.matchAll(/\[\\"([^"\\]+)\\",\\"large\\"/g)].map(([, name]) => name!)
     assert.ok(names.length > 0)
     await until(async () => {
       for (const name of names.splice(0, 50))
         assert.doesNotMatch(
-          await call(second, token, 'delete_document', { doctype: 'Note', name }),
+          await textOfCall(second, token, 'delete_document', { doctype: 'Note', name }),
           /isError":true/,
         )
       return !(await write(second, token)).includes('"isError":true')

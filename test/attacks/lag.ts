@@ -1,17 +1,10 @@
-/** What the tests of attacks share: tokens, and how long the daemon's own thread was busy with one thing. */
+/** What the tests of attacks share: how long the daemon's own thread was busy with one thing. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { operate } from '../../src/cli/control.ts'
-
-/** An access token for a user of the shipped site. */
-export async function tokenOf(daemon: RunningDaemon, user: string): Promise<string> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', user, '--json'])
-  assert.equal(issued.code, 0, issued.stderr)
-  return (JSON.parse(issued.stdout) as { access_token: string }).access_token
-}
 
 /** How late the daemon's thread was, in milliseconds. */
 export interface Lag {

@@ -5,9 +5,10 @@ import { Client } from 'pg'
 import { operate } from '../../src/cli/control.ts'
 import { commandLineClient } from '../../src/oauth/clients/clients.ts'
 import { paths } from '../../src/oauth/urls.ts'
-import { folders, mcpPath, runService } from '../cli/running-service.ts'
+import { folders, runService } from '../cli/running-service.ts'
 import { atEnd } from '../helpers/daemon.ts'
 import { inDatabase, noPostgres, suitePostgres } from '../helpers/postgres.ts'
+import { textOfCall } from '../helpers/tool-calls.ts'
 
 const held = "BEGIN; SELECT FROM assistant_core.document WHERE collection = 'platform.series' FOR UPDATE"
 
@@ -23,15 +24,8 @@ describe('a row that somebody holds in the database', { skip: noPostgres, timeou
         refresh_token: string
       }
     const { access_token: token, refresh_token } = await issue()
-    const create = async (doctype: string, data: object): Promise<string> => {
-      const params = { name: 'create_document', arguments: { doctype, data } }
-      const answer = await fetch(service.url + mcpPath, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-      })
-      return await answer.text()
-    }
+    const create = (doctype: string, data: object) =>
+      textOfCall(service, token, 'create_document', { doctype, data })
     const task = { subject: 'Call them back' }
     assert.match(await create('Task', task), /TASK-/)
 

@@ -4,10 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { paths } from '../../src/oauth/urls.ts'
-import { type RunningDaemon } from '../helpers/daemon.ts'
 import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
-import { own, tokenOf, watchedDaemon } from './lag.ts'
+import { own, watchedDaemon } from './lag.ts'
+import { textOfCall, tokenOf } from '../helpers/tool-calls.ts'
 
 /** What one turn may take; the monitor's own step is within it. */
 const allowed = 250
@@ -32,15 +31,6 @@ const questions: readonly [tool: string, args: Record<string, unknown>][] = [
   ['query_and_analyze', { query: 'SELECT max(length(content)) FROM note' }],
 ]
 
-async function call(daemon: RunningDaemon, token: string, name: string, args: unknown): Promise<string> {
-  const response = await fetch(daemon.url + paths.mcp, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-  })
-  return await response.text()
-}
-
 async function onPostgres(t: TestContext): Promise<Record<string, string>> {
   return Object.fromEntries(inDatabase(t, await (await startPostgres(t)).newDatabase()))
 }
@@ -62,10 +52,13 @@ for (const [kind, settings, skip] of [
       for (let n = 0; n < notes; n += 4)
         await Promise.all(
           [0, 1, 2, 3].map((m) =>
-            call(daemon, token, 'create_document', { ...note, data: { title: `note ${n + m}`, content } }),
+            textOfCall(daemon, token, 'create_document', {
+              ...note,
+              data: { title: `note ${n + m}`, content },
+            }),
           ),
         )
-      const [, count] = /count\\":(\d+)/.exec(await call(daemon, token, 'count_documents', note)) ?? []
+      const [, count] = /count\\":(\d+)/.exec(await textOfCall(daemon, token, 'count_documents', note)) ?? []
       assert.ok(Number(count) >= notes, count)
       const told: string[] = []
       for (let round = 1; round <= rounds; round++) {
@@ -74,7 +67,7 @@ for (const [kind, settings, skip] of [
           for (const lanes of [1, 8]) {
             await lag()
             const answers = await Promise.all(
-              Array.from({ length: lanes }, () => call(daemon, token, name, args)),
+              Array.from({ length: lanes }, () => textOfCall(daemon, token, name, args)),
             )
             const under = await lag()
             const longest = Math.round(own(under, under.max))
@@ -99,15 +92,15 @@ describe('a user whose questions keep the service busy', () => {
     ])
     for (let n = 0; n < 30; n++) {
       const data = { title: `note ${n}`, content: 'b'.repeat(length) }
-      await call(daemon, token, 'create_document', { ...note, data })
+      await textOfCall(daemon, token, 'create_document', { ...note, data })
     }
     const [, patterns] = questions[3]!
     let asked = 0
     let answer = ''
     while (!answer.includes('rate_limited') && asked++ < 70)
-      answer = await call(daemon, token, 'list_documents', patterns)
+      answer = await textOfCall(daemon, token, 'list_documents', patterns)
     assert.ok(asked < 50, `${asked} questions, where 70 requests were left`)
     assert.match(answer, /too many requests; try again in \d+ seconds/)
-    assert.match(await call(daemon, other, 'count_documents', note), /count/)
+    assert.match(await textOfCall(daemon, other, 'count_documents', note), /count/)
   })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { paths } from '../../src/oauth/urls.ts'
 import { copyOfShippedSite, runCli, startDaemon } from '../helpers/daemon.ts'
-import { tokenOf } from './lag.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 /** V8 takes some seconds for 31 characters, and twice as long for each one more. */
 const evil = '^(a+)+$'

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { paths } from '../../src/oauth/urls.ts'
 import { pages } from '../../src/pages/pages.ts'
 import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const attackers = 5000
 
@@ -35,11 +36,6 @@ function slowBody(t: TestContext, port: number): Promise<Slow> {
     socket.on('error', () => {}).once('close', () => resolve(slow))
     socket.once('connect', () => socket.write(head.join('\r\n'), () => resolve(slow)))
   })
-}
-
-async function tokenOf(daemon: RunningDaemon): Promise<string> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-  return (JSON.parse(issued.stdout) as { access_token: string }).access_token
 }
 
 function ping(daemon: RunningDaemon, token: string): Promise<number> {
@@ -73,7 +69,7 @@ describe('slow bodies', () => {
   it(`from ${attackers} connections take no place from MCP or sign-in, and are cut off`, async (t) => {
     const daemon = await startDaemon(t)
     const port = Number(new URL(daemon.url).port)
-    const token = await tokenOf(daemon)
+    const token = await tokenOf(daemon, 'sales@example.com')
     await goodput(daemon, token)
     const before = await goodput(daemon, token)
 
@@ -101,7 +97,7 @@ describe('slow bodies', () => {
 
   it('that come steadily are waited for', async (t) => {
     const daemon = await startDaemon(t)
-    const token = await tokenOf(daemon)
+    const token = await tokenOf(daemon, 'sales@example.com')
     const body = JSON.stringify({
       jsonrpc: '2.0',
       id: 1,

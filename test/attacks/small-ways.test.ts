@@ -19,6 +19,7 @@ import {
   register,
 } from '../oauth/browser.ts'
 import { password, startServer } from '../oauth/server.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 describe('a token that may only be used from some addresses', () => {
   it('opens neither MCP nor userinfo from elsewhere, and is not active to introspection', async (t) => {
@@ -58,8 +59,7 @@ describe('a token that may only be used from some addresses', () => {
 describe('a request with two credential headers', () => {
   it('is refused, whichever would have counted', async (t) => {
     const daemon = await startDaemon(t)
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(daemon, 'sales@example.com')
     const { port } = new URL(daemon.url)
     const status = (name: string, values: string[]): Promise<number> =>
       new Promise((resolve, reject) => {

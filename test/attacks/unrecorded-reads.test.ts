@@ -13,6 +13,7 @@ import { atEnd, type RunningDaemon, startDaemon, temporaryFolder } from '../help
 import { inDatabase, noPostgres, startPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { afterwards, fillDisk, smallDisk, until } from '../../packages/state/test/state-folder.ts'
 import { folders } from '../cli/running-service.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const user = 'sales@example.com'
 const read = { name: 'get_document', arguments: { doctype: 'Customer', name: 'Müller Bau' } }
@@ -68,7 +69,7 @@ describe('reads without a trace, with the log in a database', { skip: noPostgres
   it('are none while somebody holds the table of the log: nothing is shown, and the rest is served', async (t) => {
     const url = await server.newDatabase()
     const daemon = await startDaemon(t, { site: siteFor(t, url) })
-    const token = await tokenOf(daemon)
+    const token = await tokenOf(daemon, user)
     const client = await clientOf(t, url)
     const browser = new Browser()
     assert.equal((await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)).code, 0)
@@ -143,7 +144,7 @@ describe('reads on a database whose disk is full', { skip: noPostgres, timeout: 
     const client = await clientOf(t, url)
     const [site, state] = [siteFor(t, url), join(temporaryFolder(t), 'state')]
     const daemon = await startDaemon(t, { site, state })
-    const token = await tokenOf(daemon)
+    const token = await tokenOf(daemon, user)
     const ballast = fillDisk(disk.folder)
 
     const answered: string[] = []
@@ -195,7 +196,7 @@ async function killedUnderReads(
   const answered: string[] = []
   for (let round = 0; round < 3; round++) {
     const daemon = await start()
-    const token = await tokenOf(daemon)
+    const token = await tokenOf(daemon, user)
     const before = answered.length
     // Until nobody answers any more.
     const reading = async (): Promise<void> => {
@@ -224,11 +225,6 @@ function siteFor(t: TestContext, url?: string): string {
   const unlimited = /(^rate_limits:\n(?:\s*#.*\n)*\s+enabled:) true/m
   writeFileSync(settings, readFileSync(settings, 'utf8').replace(unlimited, '$1 false'))
   return site
-}
-
-async function tokenOf(daemon: RunningDaemon): Promise<string> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', user, '--json'])
-  return (JSON.parse(issued.stdout) as { access_token: string }).access_token
 }
 
 async function ask(

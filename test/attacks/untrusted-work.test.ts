@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
-import { paths } from '../../src/oauth/urls.ts'
 import { withoutPython, withoutSql } from '../../packages/sandbox/test/machine.ts'
 import { copyOfShippedSite, type RunningDaemon, startDaemon } from '../helpers/daemon.ts'
-import { own, tokenOf, watchLag } from './lag.ts'
+import { own, watchLag } from './lag.ts'
+import { textOfCall, tokenOf } from '../helpers/tool-calls.ts'
 
 /** Milliseconds, beyond what the machine lets a process wait that does nothing else. */
 const longest = 250
@@ -97,11 +97,13 @@ describe('the daemon under untrusted work', { skip: withoutSql || withoutPython 
     const work = [...attacks, ...Array.from({ length: 8 }, () => read(wide, 'wide.csv'))]
     const lane = async (): Promise<void> => {
       for (let next = work.shift(); next; next = work.shift())
-        answers.set(JSON.stringify(next).slice(0, 200), await call(daemon, attacker!, ...next))
+        answers.set(JSON.stringify(next).slice(0, 200), await textOfCall(daemon, attacker!, ...next))
     }
     const attacked = Promise.all([
       ...Array.from({ length: lanes }, lane),
-      ...ofAnother.map(async (one) => answers.set(JSON.stringify(one), await call(daemon, third!, ...one))),
+      ...ofAnother.map(async (one) =>
+        answers.set(JSON.stringify(one), await textOfCall(daemon, third!, ...one)),
+      ),
       ...Array.from({ length: 24 }, () => preview(daemon, third!)),
     ])
     const over = attacked.then(() => true)
@@ -113,7 +115,7 @@ describe('the daemon under untrusted work', { skip: withoutSql || withoutPython 
         ['run_python_code', { code: '41 + 1' }, /42/],
         [...read(small, 'small.csv'), /\[1,2\]/],
       ] as const) {
-        const answer = await call(daemon, other!, name, args)
+        const answer = await textOfCall(daemon, other!, name, args)
         assert.doesNotMatch(answer, /"isError":true|"error":/, `${name}: ${answer}`)
         assert.match(answer, expected)
       }
@@ -131,8 +133,11 @@ describe('the daemon under untrusted work', { skip: withoutSql || withoutPython 
     t.diagnostic(told)
     assert.ok(mine < longest, told)
     // What went before takes nothing from the one who comes after, not even from the attacker.
-    assert.match(await call(daemon, attacker!, 'query_and_analyze', { query: 'SELECT 41 + 1 AS n' }), /42/)
-    assert.match(await call(daemon, attacker!, 'run_python_code', { code: '41 + 1' }), /42/)
+    assert.match(
+      await textOfCall(daemon, attacker!, 'query_and_analyze', { query: 'SELECT 41 + 1 AS n' }),
+      /42/,
+    )
+    assert.match(await textOfCall(daemon, attacker!, 'run_python_code', { code: '41 + 1' }), /42/)
     assert.equal(await daemon.stop(), 0)
   })
 })
@@ -158,10 +163,15 @@ async function bareServer(t: TestContext): Promise<string> {
 
 /** Keeps a file with a note of its own, whose name is answered. */
 async function attach(daemon: RunningDaemon, token: string, file: string, text: string): Promise<string> {
-  const made = await call(daemon, token, 'create_document', { doctype: 'Note', data: { title: file } })
+  const made = await textOfCall(daemon, token, 'create_document', { doctype: 'Note', data: { title: file } })
   const [, name] = /\\"name\\":\\"([^"\\]+)\\"/.exec(made) ?? []
   assert.ok(name !== undefined, made)
-  const kept = await call(daemon, token, 'attach_file', { doctype: 'Note', name, file_name: file, text })
+  const kept = await textOfCall(daemon, token, 'attach_file', {
+    doctype: 'Note',
+    name,
+    file_name: file,
+    text,
+  })
   assert.doesNotMatch(kept, /"isError":true/, kept)
   return name
 }
@@ -174,17 +184,4 @@ async function preview(daemon: RunningDaemon, token: string): Promise<void> {
   })
   await response.text()
   assert.ok([400, 503].includes(response.status), String(response.status))
-}
-
-async function call(daemon: RunningDaemon, token: string, name: string, args: unknown): Promise<string> {
-  const response = await fetch(`${daemon.url}${paths.mcp}`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      authorization: `Bearer ${token}`,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-  })
-  return await response.text()
 }

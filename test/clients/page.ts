@@ -1,9 +1,8 @@
 /** use-mcp in a page of another origin, in a browser in which somebody signs in. */
-import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
-import { chromium } from 'playwright-core'
+import { launchChromium } from '../helpers/chromium.ts'
 import type { Prepared } from './clients.ts'
 import type { Walk } from './lane.ts'
 
@@ -46,20 +45,7 @@ export async function servePage(folder: string): Promise<Prepared> {
 }
 
 export async function useMcp(walk: Walk, _: string, origin: unknown): Promise<void> {
-  const executablePath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path))
-  if (executablePath === undefined) throw new Error('needs Chromium, such as the Debian package chromium')
-  const browser = await chromium.launch({
-    executablePath,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
+  const browser = await launchChromium()
   try {
     const page = await browser.newPage()
     const opened = page.waitForEvent('popup', { timeout: 20_000 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { Browser } from '../helpers/browser.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { callTool, tokenOf } from '../helpers/tool-calls.ts'
 
 const admin = { username: 'admin@example.com', password: 'correct horse battery staple' }
 const other = { username: 'sales@example.com', password: 'another horse battery staple' }
@@ -19,10 +20,8 @@ describe('confirm: page', () => {
       const set = await daemon.cli(['users', 'passwd', person.username, '--password-stdin'], person.password)
       assert.equal(set.code, 0, set.stderr)
     }
-    const { access_token } = JSON.parse(
-      (await daemon.cli(['tokens', 'issue', '--user', admin.username, '--json'])).stdout,
-    ) as { access_token: string }
-    const tool = (name: string, args: object): Promise<any> => callTool(daemon, access_token, name, args)
+    const token = await tokenOf(daemon, admin.username)
+    const tool = (name: string, args: object): Promise<any> => resultOf(daemon, token, name, args)
     const note = JSON.parse(
       (await tool('create_document', { doctype: 'Note', data: { title: 'To be removed' } })).content[0].text,
     ) as { name: string }
@@ -94,10 +93,8 @@ describe('the page of a call', () => {
     )
     const daemon = await startDaemon(t, { site })
     await daemon.cli(['users', 'passwd', other.username, '--password-stdin'], other.password)
-    const { access_token } = JSON.parse(
-      (await daemon.cli(['tokens', 'issue', '--user', other.username, '--json'])).stdout,
-    ) as { access_token: string }
-    const tool = (name: string, args: object): Promise<any> => callTool(daemon, access_token, name, args)
+    const token = await tokenOf(daemon, other.username)
+    const tool = (name: string, args: object): Promise<any> => resultOf(daemon, token, name, args)
     const [customer] = JSON.parse(
       (
         await tool('list_documents', {
@@ -135,16 +132,8 @@ describe('the page of a call', () => {
   })
 })
 
-async function callTool(daemon: RunningDaemon, token: string, name: string, args: object): Promise<any> {
-  const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      'mcp-protocol-version': '2025-06-18',
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-  })
+async function resultOf(daemon: RunningDaemon, token: string, name: string, args: object): Promise<any> {
+  const response = await callTool(daemon, token, name, args, { 'mcp-protocol-version': '2025-06-18' })
   const body = (await response.json()) as { result?: unknown; error?: unknown }
   assert.ok(body.result, JSON.stringify(body))
   return body.result

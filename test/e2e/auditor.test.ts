@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { Browser } from '../helpers/browser.ts'
 import { copyOfShippedSite, startDaemon } from '../helpers/daemon.ts'
+import { callTool, tokenOf } from '../helpers/tool-calls.ts'
 
 const password = 'correct horse battery staple'
 const [auditor, sales] = ['audit@example.com', 'sales@example.com']
@@ -22,21 +23,8 @@ describe('an auditor', () => {
       const set = await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
       assert.equal(set.code, 0, set.stderr)
     }
-    const call = async (user: string, name: string, args: object): Promise<any> => {
-      const issued = (await daemon.cli(['tokens', 'issue', '--user', user, '--json'])).stdout
-      const { access_token } = JSON.parse(issued) as { access_token: string }
-      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: args },
-        }),
-      })
-      return response.json()
-    }
+    const call = async (user: string, name: string, args: object): Promise<any> =>
+      (await callTool(daemon, await tokenOf(daemon, user), name, args)).json()
     const listed = await call(sales, 'list_documents', { doctype: 'Customer', limit: 1 })
     const [{ name }] = JSON.parse(listed.result.content[0].text).data as [{ name: string }]
     const document = `Customer/${name}`

@@ -13,6 +13,7 @@ import {
   temporaryFolder,
   type RunningDaemon,
 } from '../helpers/daemon.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 interface Health {
   readonly status: string
@@ -126,13 +127,12 @@ describe('the daemon', () => {
 
   it('ends a running request before it stops, and takes no new one', async (t) => {
     const daemon = await startDaemon(t)
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(daemon, 'sales@example.com')
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
     const slow = request(`${daemon.url}${mcpPath}`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${access_token}`,
+        authorization: `Bearer ${token}`,
         'content-type': 'application/json',
         'content-length': body.length,
       },

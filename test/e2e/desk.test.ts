@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Browser } from '../helpers/browser.ts'
 import { startDaemon } from '../helpers/daemon.ts'
+import { callerOf } from '../helpers/tool-calls.ts'
 
 const password = 'correct horse battery staple'
 
@@ -11,26 +12,7 @@ describe('the desk', () => {
     const daemon = await startDaemon(t)
     const people = ['admin@example.com', 'hr@example.com']
     for (const user of people) await daemon.cli(['users', 'passwd', user, '--password-stdin'], password)
-    const { access_token } = JSON.parse(
-      (await daemon.cli(['tokens', 'issue', '--user', people[0]!, '--json'])).stdout,
-    ) as { access_token: string }
-    const call = async (name: string, args: object): Promise<any> => {
-      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: args },
-        }),
-      })
-      const { result } = (await response.json()) as {
-        result: { isError: boolean; content: { text: string }[] }
-      }
-      assert.equal(result?.isError, false, JSON.stringify(result))
-      return JSON.parse(result.content[0]!.text)
-    }
+    const call = await callerOf(daemon, people[0]!)
     const chart = await call('create_dashboard_chart', {
       chart_name: 'Tasks <b>by</b> priority',
       chart_type: 'bar',

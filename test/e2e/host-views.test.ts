@@ -3,7 +3,7 @@
  * of a host page whose bridge is the extension's own (`@modelcontextprotocol/ext-apps`), under the specification's policy.
  */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,13 +11,11 @@ import { describe, it, type TestContext } from 'node:test'
 import { build } from 'esbuild'
 import { getToolUiResourceUri, isToolVisibilityModelOnly } from '@modelcontextprotocol/ext-apps/app-bridge'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { chromium, type Frame, type Page } from 'playwright-core'
+import type { Frame, Page } from 'playwright-core'
+import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { copyOfShippedSite, projectRoot, startDaemon } from '../helpers/daemon.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  (path) => existsSync(path),
-)
-const skip = executablePath === undefined && 'needs Chromium, such as the Debian package chromium'
 const hostile = `<img src=x onerror="parent.postMessage('owned','*')"><script>fetch('http://evil.example/')</script>`
 
 /** MCP Apps, "Host Behavior": what a host must use where a view declares no domains. */
@@ -69,8 +67,7 @@ describe('a view in a host', { skip }, () => {
     const tools = join(site, 'config/tools.yaml')
     writeFileSync(tools, `${readFileSync(tools, 'utf8')}  delete_document:\n    confirm: page\n`)
     const daemon = await startDaemon(t, { site })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'admin@example.com', '--json'])
-    const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(daemon, 'admin@example.com')
     const client = new Client(
       { name: 'host', version: '1' },
       {
@@ -82,7 +79,7 @@ describe('a view in a host', { skip }, () => {
     const path = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
     await client.connect(
       new StreamableHTTPClientTransport(new URL(daemon.url + path), {
-        requestInit: { headers: { authorization: `Bearer ${access_token}` } },
+        requestInit: { headers: { authorization: `Bearer ${token}` } },
       }),
     )
     t.after(() => client.close())
@@ -216,19 +213,7 @@ async function startHost(t: TestContext) {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     }),
   )
-  const browser = await chromium.launch({
-    executablePath: executablePath!,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
-  t.after(() => browser.close())
+  const browser = await startChromium(t)
   const strangers: string[] = []
   const page = await browser.newPage()
   page.on('request', (request) => {

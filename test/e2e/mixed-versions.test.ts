@@ -7,8 +7,8 @@ import { copyOfProgram, type RunningDaemon, startDaemon } from '../helpers/daemo
 import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 import { folders, noPython } from '../cli/running-service.ts'
+import { callTool, tokenOf } from '../helpers/tool-calls.ts'
 
-const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const person = 'sales@example.com'
 
 /** What a release does that changes the shape of what is stored. */
@@ -25,8 +25,7 @@ describe('daemons of two versions on one database', { skip: noPostgres, timeout:
   it('the older serves until the newer has migrated the state, and from then on refuses to write and says why', async (t) => {
     const site = await siteOn(t)
     const [one, two] = [await startDaemon(t, { site }), await startDaemon(t, { site })]
-    const issued = await one.cli(['tokens', 'issue', '--user', person, '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(one, person)
     const before = await notes(one, token)
     /** What the people of both were told that it is kept. */
     const kept = new Map<string, string>()
@@ -127,11 +126,7 @@ async function call(
   name: string,
   args: Record<string, unknown>,
 ): Promise<Answer> {
-  const response = await fetch(daemon.url + mcpPath, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
-  })
+  const response = await callTool(daemon, token, name, args)
   const { status } = response
   const text = await response.text()
   if (status !== 200) return { status, text }

@@ -5,8 +5,8 @@ import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { inDatabase, caughtUp, noPostgres, startPostgres, startStandby } from '../helpers/postgres.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 import { folders, noPython } from '../cli/running-service.ts'
+import { callTool, tokenOf } from '../helpers/tool-calls.ts'
 
-const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const older = /older history: it is on timeline 1, and timeline 2 was seen/
 
 it(
@@ -20,8 +20,7 @@ it(
     const settings = inDatabase(t, `postgresql://postgres@${hosts}${name}`)
     const { site } = folders(t, [...settings, noPython])
     const first = await startDaemon(t, { site })
-    const issued = await first.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(first, 'sales@example.com')
     assert.equal(await create(first, token, 'on the first'), '')
     await caughtUp(primary)
     await primary.stop()
@@ -59,12 +58,7 @@ it(
 
 /** Answers why it was refused; nothing once it is kept. */
 async function create(daemon: RunningDaemon, token: string, title: string): Promise<string> {
-  const params = { name: 'create_document', arguments: { doctype: 'Note', data: { title } } }
-  const response = await fetch(daemon.url + mcpPath, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-  })
+  const response = await callTool(daemon, token, 'create_document', { doctype: 'Note', data: { title } })
   const text = await response.text()
   return response.status === 200 && !text.includes('"isError":true') ? '' : text
 }

@@ -15,6 +15,7 @@ import type { CopyReport } from '#state/copy.ts'
 import { addressFile, inDatabase, noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 import { folders, noPython } from '../cli/running-service.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
@@ -28,9 +29,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     const site = await siteOn(t)
     const [one, two] = await Promise.all([startDaemon(t, { site }), startDaemon(t, { site })])
 
-    const { access_token: token } = JSON.parse(
-      await done(one, ['tokens', 'issue', '--user', person.username, '--json']),
-    ) as { access_token: string }
+    const token = await tokenOf(one, person.username)
     for (const daemon of [one, two]) assert.equal((await post(daemon, token, 'tools/list', {})).status, 200)
 
     const created = await call(one, token, 'create_document', {
@@ -117,9 +116,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     ])
     const counts = await Promise.all(
       daemons.map(async (daemon) => {
-        const { access_token: token } = JSON.parse(
-          await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
-        ) as { access_token: string }
+        const token = await tokenOf(daemon, person.username)
         const { total_count: count } = await call(daemon, token, 'list_documents', { doctype: 'Customer' })
         return count as number
       }),
@@ -157,9 +154,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
     keep('embedded')
     let daemon = await startDaemon(t, { site })
     const { state } = daemon
-    const { access_token: token } = JSON.parse(
-      await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
-    ) as { access_token: string }
+    const token = await tokenOf(daemon, person.username)
     const running = await daemon.cli(['store', 'copy', '--to', 'postgres'])
     assert.equal(running.code, 1)
     assert.match(running.stderr, /in use/)
@@ -260,9 +255,7 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 600_000 }, 
       "BEGIN; UPDATE assistant_core.document SET body = body WHERE collection = 'document.task' AND id = ''; SELECT txid_current()",
     )
     const daemon = await startDaemon(t, { site })
-    const { access_token: token } = JSON.parse(
-      await done(daemon, ['tokens', 'issue', '--user', person.username, '--json']),
-    ) as { access_token: string }
+    const token = await tokenOf(daemon, person.username)
     const building = async (): Promise<number> => {
       const answer = await fetch(`${daemon.url}/readyz`)
       const { checks } = (await answer.json()) as { checks: { name: string; detail: string }[] }

@@ -20,6 +20,7 @@ import {
 } from '../helpers/daemon.ts'
 import { noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { blocksOf, commandsOf, mergeSettings } from '../helpers/readme.ts'
+import { callTool, tokenOf } from '../helpers/tool-calls.ts'
 
 const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8')
 const blocks = blocksOf(readme)
@@ -282,23 +283,9 @@ async function connected(
   daemon: RunningDaemon,
   user: string,
 ): Promise<(name: string, args: object) => Promise<string>> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', user, '--json'])
-  const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+  const token = await tokenOf(daemon, user)
   return async (name, args) => {
-    const answer = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'application/json',
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
+    const answer = await callTool(daemon, token, name, args)
     const { result, error } = (await answer.json()) as {
       result?: { content: { text: string }[]; isError: boolean }
       error?: { message: string }

@@ -11,6 +11,7 @@ import { paths } from '../../src/oauth/urls.ts'
 import { address, customer, erp, invoice } from '../documents/erp.ts'
 import { type RunningDaemon, projectRoot, startDaemon, temporaryFolder } from '../helpers/daemon.ts'
 import { noPostgres, startPostgres } from '../helpers/postgres.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const people = { ann: 'ann@example.com', bob: 'bob@example.com', boss: 'boss@example.com' }
 type Name = keyof typeof people
@@ -112,8 +113,7 @@ describe('documents in a database of others', { skip: noPostgres }, () => {
     writeFileSync(settings, readFileSync(settings, 'utf8').replace('drain_seconds: 3', 'drain_seconds: 0'))
     daemon = await startDaemon(t, { site, state: join(folder, 'state') })
     for (const [name, user] of Object.entries(people) as [Name, string][]) {
-      const { stdout } = await daemon.cli(['tokens', 'issue', '--user', user, '--json'])
-      const { access_token: token } = JSON.parse(stdout) as { access_token: string }
+      const token = await tokenOf(daemon, user)
       const client = new Client({ name: 'office', version: '1.0.0' })
       const requestInit = { headers: { Authorization: `Bearer ${token}` } }
       await client.connect(

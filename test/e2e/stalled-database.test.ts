@@ -6,6 +6,7 @@ import { paths } from '../../src/oauth/urls.ts'
 import { atEnd, startDaemon } from '../helpers/daemon.ts'
 import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { folders } from '../cli/running-service.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 /** As many as there are connections to read with, and more. */
 const calls = 8
@@ -15,8 +16,7 @@ describe('a database that stands still', { skip: noPostgres, timeout: 180_000 },
     const server = await startPostgres(t)
     const url = await server.newDatabase()
     const daemon = await startDaemon(t, { site: folders(t, inDatabase(t, url)).site })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+    const token = await tokenOf(daemon, 'sales@example.com')
     const call = (): Promise<Response> =>
       fetch(daemon.url + paths.mcp, {
         method: 'POST',

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const files = 500
 
@@ -111,12 +112,11 @@ async function served(
   site: string,
 ): Promise<{ daemon: RunningDaemon; ask: (method: string, params: object) => Promise<any> }> {
   const daemon = await startDaemon(t, { site })
-  const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
+  const token = await tokenOf(daemon, 'sales@example.com')
   const ask = async (method: string, params: object): Promise<any> => {
     const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
     assert.equal(response.status, 200)

@@ -12,9 +12,10 @@ const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/
 export const noChromium =
   executablePath === undefined && 'needs Chromium, such as the Debian package chromium'
 
-/** Starts the browser until the test ends; it asks nobody else anything. */
-export async function startChromium(t: TestContext): Promise<Browser> {
-  const browser = await chromium.launch({
+/** Starts the browser, which asks nobody else anything. */
+export function launchChromium(): Promise<Browser> {
+  if (noChromium !== false) throw new Error(noChromium)
+  return chromium.launch({
     executablePath: executablePath!,
     args: [
       '--no-sandbox',
@@ -26,6 +27,11 @@ export async function startChromium(t: TestContext): Promise<Browser> {
       '--disable-sync',
     ],
   })
+}
+
+/** Starts it until the test ends. */
+export async function startChromium(t: TestContext): Promise<Browser> {
+  const browser = await launchChromium()
   t.after(() => browser.close())
   return browser
 }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PageRow, type PageName, pages } from '../../src/pages/pages.ts'
-import { mcpPath } from '../cli/running-service.ts'
 import type { RunningDaemon } from './daemon.ts'
+import { sayingOf } from './tool-calls.ts'
 
 /** Who looks: an administrator who may also read the log, somebody who sells, and an auditor. */
 export const people = {
@@ -93,32 +93,11 @@ export function furnish(site: string): void {
 /** Calls a tool and answers what it says. */
 type Call = (name: string, args: object) => Promise<string>
 
-/** Returns how the administrator calls tools. */
-async function callerOf(daemon: Pick<RunningDaemon, 'url' | 'cli'>): Promise<Call> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', people.admin, '--json'])
-  const { access_token } = JSON.parse(issued.stdout) as { access_token: string }
-  return async (name, args) => {
-    const response = await fetch(daemon.url + mcpPath, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
-    const body = (await response.json()) as { result?: { content: { text: string }[] } }
-    assert.ok(body.result, JSON.stringify(body))
-    return body.result.content[0]!.text
-  }
-}
-
 /** Fills a daemon over a furnished site, lets calls wait from then on, and answers where everything stands. */
 export async function pagesOf(
   daemon: Pick<RunningDaemon, 'url' | 'site' | 'cli'>,
 ): Promise<Readonly<Record<string, string>>> {
-  const call = await callerOf(daemon)
+  const call = await sayingOf(daemon, people.admin)
   const approval = async (name: string, args: object): Promise<string> => {
     const text = await call(name, args)
     const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
@@ -177,7 +156,7 @@ export async function dashboardOfPictures(
   const charts = Object.fromEntries(
     Array.from({ length: count }, (_, index) => [`Tasks by day ${index}`, days]),
   )
-  return `/desk/${await dashboard(await callerOf(daemon), 'Pictures', charts)}`
+  return `/desk/${await dashboard(await sayingOf(daemon, people.admin), 'Pictures', charts)}`
 }
 
 /** Makes a dashboard of charts. */

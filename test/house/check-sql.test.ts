@@ -12,6 +12,7 @@ import { paths } from '../../src/oauth/urls.ts'
 import { copyOfShippedSite, startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
 import { noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { until } from '../tools/own/own-office.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const report = 'config/reports/item-sales.yaml'
 
@@ -280,8 +281,7 @@ describe('the SQL of tools', () => {
 async function clientOf(
   daemon: RunningDaemon,
 ): Promise<(method: string, params: unknown) => Promise<unknown>> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-  const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+  const token = await tokenOf(daemon, 'sales@example.com')
   return async (method, params) => {
     const headers = {
       Authorization: `Bearer ${token}`,

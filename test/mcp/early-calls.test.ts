@@ -4,10 +4,11 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { sha256 } from '#leaf/secrets.ts'
 import { operate } from '../../src/cli/control.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
-import { folders, mcpPath, runService, type RunningService } from '../cli/running-service.ts'
+import { folders, runService, type RunningService } from '../cli/running-service.ts'
 import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { type SlowProxy, startSlowProxy } from '../helpers/slow-proxy.ts'
 import { audited } from '../pages/administered.ts'
+import { callTool } from '../helpers/tool-calls.ts'
 
 const user = 'sales@example.com'
 /** The reads, with what of them the database is sent. */
@@ -34,7 +35,7 @@ describe('a read whose token was valid at the last look', { skip: noPostgres, ti
     const { token, reads } = await known(here, far)
     for (const [tool, args, asked] of reads) {
       const release = proxy.hold()
-      const answer = call(far, token, tool, args)
+      const answer = callTool(far, token, tool, args)
       try {
         await until(() => proxy.sent().includes(sha256(token)) && proxy.sent().includes(asked))
       } finally {
@@ -50,7 +51,7 @@ describe('a read whose token was valid at the last look', { skip: noPostgres, ti
     const before = await audited(here, 'tool.call')
     const release = proxy.hold()
     await operate(here.options, 'tokens.revoke', { user })
-    const answer = call(far, token, tool, args)
+    const answer = callTool(far, token, tool, args)
     await until(() => proxy.sent().includes(asked))
     release()
     const { status, headers } = await answer
@@ -58,14 +59,14 @@ describe('a read whose token was valid at the last look', { skip: noPostgres, ti
     assert.match(headers.get('www-authenticate')!, /error="invalid_token"/)
     assert.doesNotMatch(await (await answer).text(), /Far away/)
     assert.deepEqual(await audited(here, 'tool.call'), before)
-    assert.equal((await call(far, token, tool, args)).status, 401)
+    assert.equal((await callTool(far, token, tool, args)).status, 401)
   })
 
   it('waits for the token first where it does more than read', async () => {
     const { token } = await known(here, far)
     const release = proxy.hold()
     await operate(here.options, 'tokens.revoke', { user })
-    const made = call(far, token, 'create_document', { doctype: 'Note', data: { title: 'Too late' } })
+    const made = callTool(far, token, 'create_document', { doctype: 'Note', data: { title: 'Too late' } })
     await until(() => proxy.sent().includes(sha256(token)))
     release()
     assert.equal((await made).status, 401)
@@ -89,10 +90,11 @@ describe('the turns of a call to the database', { skip: noPostgres, timeout: 120
     }
     // Token and documents are asked for at once, by two connections.
     const asked = [reads[0], ['list_documents', { doctype: 'Note' }]] as const
-    for (const [tool, args] of asked) assert.ok((await fewest(() => call(far, token, tool, args))) <= 3, tool)
+    for (const [tool, args] of asked)
+      assert.ok((await fewest(() => callTool(far, token, tool, args))) <= 3, tool)
     // The token, two of the transaction, the line that tells of the call.
     const note = { doctype: 'Note', data: { title: 'Of two turns' } }
-    assert.ok((await fewest(() => call(far, token, 'create_document', note))) <= 4)
+    assert.ok((await fewest(() => callTool(far, token, 'create_document', note))) <= 4)
   })
 })
 
@@ -113,20 +115,14 @@ async function known(here: RunningService, far: RunningService) {
   const { access_token: token } = (await operate(here.options, 'tokens.issue', { user })) as {
     access_token: string
   }
-  const made = await call(here, token, 'create_document', { doctype: 'Note', data: { title: 'Far away' } })
+  const made = await callTool(here, token, 'create_document', {
+    doctype: 'Note',
+    data: { title: 'Far away' },
+  })
   const { result } = (await made.json()) as { result: { content: { text: string }[] } }
   const reads = readsOf((JSON.parse(result.content[0]!.text) as { name: string }).name)
   for (const [tool, args] of reads)
-    for (const one of await Promise.all([1, 2, 3, 4].map(() => call(far, token, tool, args))))
+    for (const one of await Promise.all([1, 2, 3, 4].map(() => callTool(far, token, tool, args))))
       assert.match(await one.text(), /Far away/)
   return { token, reads }
-}
-
-function call(service: RunningService, token: string, name: string, args: object): Promise<Response> {
-  const params = { name, arguments: args }
-  return fetch(service.url + mcpPath, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-  })
 }

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { startDaemon } from '../helpers/daemon.ts'
 import { modern } from './server.ts'
 import { streamOf } from './stream.ts'
+import { tokenOf } from '../helpers/tool-calls.ts'
 
 const path = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
 
@@ -15,8 +16,7 @@ describe('the running daemon', () => {
     { timeout: 120_000 },
     async (t) => {
       const daemon = await startDaemon(t)
-      const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-      const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
+      const token = await tokenOf(daemon, 'sales@example.com')
       const stream = await streamOf(
         t,
         daemon.url + path,

@@ -19,6 +19,7 @@ import {
 import { inDatabase, noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { nginxMissing, startNginx } from './nginx.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { callerOf } from '../helpers/tool-calls.ts'
 
 const missing = nginxMissing()
 
@@ -134,18 +135,9 @@ describe('several daemons on one machine', () => {
           .replace(/ssl_.*\n/g, '')
           .replace('#server 127.0.0.1:8788;', `server 127.0.0.1:${ports[1]};`),
       )
-      const issued = await daemons[0]!.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-      const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
-      const params = { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'Kept' } } }
-      const create = async (): Promise<void> => {
-        const answer = await fetch(`http://localhost:${port}${mcpPath}`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-        })
-        assert.equal(answer.status, 200)
-        assert.doesNotMatch(await answer.text(), /"isError":true|"error":/)
-      }
+      const through = { ...daemons[0]!, url: `http://localhost:${port}` }
+      const call = await callerOf(through, 'sales@example.com')
+      const create = () => call('create_document', { doctype: 'Note', data: { title: 'Kept' } })
       for (let n = 0; n < 4; n++) await create()
       for (const daemon of daemons)
         assert.match((await daemon.cli(['metrics'])).stdout, /tool="create_document"/, daemon.url)

@@ -8,8 +8,10 @@ import type { Collection, Store, Stored } from '#state/store.ts'
 import { type TestClock, testClock } from './state-folder.ts'
 
 /** A store opened for one test, with the clock it was given. */
-interface OpenedStore extends TestClock {
+interface OpenedStore {
   readonly store: Store
+  readonly advance: (milliseconds: number) => void
+  readonly now: () => number
   /** Closes the store and opens it again over the same state. */
   reopen(): Promise<Store>
 }

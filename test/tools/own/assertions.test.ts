@@ -7,11 +7,11 @@ import process from 'node:process'
 import { describe, it } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { decodeJwt, type JWTPayload } from 'jose'
-import { paths } from '../../../src/oauth/urls.ts'
 import { copyOfShippedSite, projectRoot, startDaemon, temporaryFolder } from '../../helpers/daemon.ts'
 import { plain } from '../../documents/trading-company.ts'
 import { blocksOf } from '../../helpers/readme.ts'
 import { faultsOf, listen, open } from './own-office.ts'
+import { textOfCall, tokenOf } from '../../helpers/tool-calls.ts'
 
 const manual = blocksOf(readFileSync(join(projectRoot, 'config/README.md'), 'utf8'))
 const blockWith = (words: string): string => manual.find(({ text }) => text.includes(words))!.text
@@ -55,25 +55,8 @@ describe('who asks', () => {
       .join('')
     writeFileSync(settings, readFileSync(settings, 'utf8').replace('    tools:\n', `    tools:\n${offered}`))
     const daemon = await startDaemon(t, { site })
-    const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-    const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
-    const call = async (name: string, args: unknown = {}): Promise<string> => {
-      const response = await fetch(daemon.url + paths.mcp, {
-        method: 'POST',
-        headers: {
-          Authorization: `Bearer ${token}`,
-          Accept: 'application/json, text/event-stream',
-          'Content-Type': 'application/json',
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: args },
-        }),
-      })
-      return await response.text()
-    }
+    const token = await tokenOf(daemon, 'sales@example.com')
+    const call = (name: string, args = {}) => textOfCall(daemon, token, name, args)
 
     // As the manual's service reads it, with the names of this test in the places of its own.
     const checking = join(temporaryFolder(t), 'who-asks.mjs')

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { paths } from '../../../src/oauth/urls.ts'
 import {
   projectRoot,
   runCli,
@@ -12,6 +11,7 @@ import {
   type RunningDaemon,
 } from '../../helpers/daemon.ts'
 import { blocksOf } from '../../helpers/readme.ts'
+import { textOfCall, tokenOf } from '../../helpers/tool-calls.ts'
 
 const manual = readFileSync(join(projectRoot, 'config/README.md'), 'utf8')
 const block = (start: string): string => blocksOf(manual).find(({ text }) => text.startsWith(start))!.text
@@ -152,23 +152,6 @@ async function siteWith(t: TestContext, modules: Record<string, string>, offered
 }
 
 async function callerOf(daemon: RunningDaemon): Promise<(tool: string, args?: unknown) => Promise<string>> {
-  const issued = await daemon.cli(['tokens', 'issue', '--user', 'sales@example.com', '--json'])
-  const { access_token: token } = JSON.parse(issued.stdout) as { access_token: string }
-  return async (name, args = { n: 4 }) => {
-    const response = await fetch(daemon.url + paths.mcp, {
-      method: 'POST',
-      headers: {
-        Authorization: `Bearer ${token}`,
-        Accept: 'application/json, text/event-stream',
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name, arguments: args },
-      }),
-    })
-    return response.text()
-  }
+  const token = await tokenOf(daemon, 'sales@example.com')
+  return (name, args = { n: 4 }) => textOfCall(daemon, token, name, args)
 }
