@@ -56,6 +56,7 @@ const together = [
   'packages/audit/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',
+  'packages/outside/test/',
   'packages/site/test/',
   'packages/sources/test/',
   'packages/state/test/',

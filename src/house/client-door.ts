@@ -1,6 +1,6 @@
 import { ClientDocuments } from '../oauth/clients/client-documents.ts'
 import { Clients } from '../oauth/clients/clients.ts'
-import { guardedFetch } from '../oauth/clients/guarded-fetch.ts'
+import { guardedFetch } from '#outside/guarded-fetch.ts'
 import type { Foundation } from './foundation.ts'
 import type { TokenDoor } from './token-door.ts'
 

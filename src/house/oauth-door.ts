@@ -1,7 +1,7 @@
 import type { Principal } from '../core/principal.ts'
 import { clientLimitOf } from '../documents/platform/client-limits.ts'
 import { Assertions } from '../oauth/clients/assertions.ts'
-import { guardedFetch } from '../oauth/clients/guarded-fetch.ts'
+import { guardedFetch } from '#outside/guarded-fetch.ts'
 import { IdentityProviders } from '../oauth/identity-assertions.ts'
 import { callerAssertion } from '../oauth/tokens/id-tokens.ts'
 import { Keys } from '../oauth/tokens/keys.ts'

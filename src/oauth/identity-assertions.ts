@@ -7,7 +7,7 @@ import type { Clock } from '#leaf/clock.ts'
 import { messageOf } from '#leaf/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import { assertionAlgorithms, type Assertions, claimsIn } from './clients/assertions.ts'
-import type { GuardedFetch } from './clients/guarded-fetch.ts'
+import type { GuardedFetch } from '#outside/guarded-fetch.ts'
 import { meansResource, resourceOf } from './urls.ts'
 
 type Provider = Settings['oauth']['identity_assertions'][number]

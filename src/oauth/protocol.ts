@@ -9,7 +9,7 @@
  *   which makes the `Principal`; `rate-limits.ts` and `cors.ts` stand before both.
  * - Storage: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,
  *   `pushed-requests.ts`, `codes.ts`, `tokens.ts`, `usage.ts` and `keys.ts` keep them.
- * - Fetching: only `guarded-fetch.ts` fetches what a stranger names; `known-documents.ts` has copies of the
+ * - Fetching: only `#outside/guarded-fetch.ts` fetches what a stranger names; `known-documents.ts` has copies of the
  *   documents of well-known clients.
  */
 import type { Params } from '../web/params.ts'

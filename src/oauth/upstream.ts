@@ -7,7 +7,7 @@ import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
 import { hmac, randomSecret, sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Collection, Store, Stored } from '#state/store.ts'
-import { readWithin } from './clients/guarded-fetch.ts'
+import { readWithin } from '#outside/guarded-fetch.ts'
 
 type OidcSettings = NonNullable<Settings['login']['oidc']>
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isDocumentUrl } from '../../src/oauth/clients/client-documents.ts'
-import { HostUnreachable, type GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
+import { HostUnreachable, type GuardedFetch } from '#outside/guarded-fetch.ts'
 import { knownDocuments } from '../../src/oauth/clients/known-documents.ts'
 import { authorize, authorizeUrl, callMcp, pkcePair, redeem, refresh } from '../oauth/browser.ts'
 import { startServer } from '../oauth/server.ts'

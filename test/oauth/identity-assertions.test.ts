@@ -5,7 +5,7 @@ import { discoverAndRequestJwtAuthGrant, exchangeJwtAuthGrant } from '@modelcont
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { operations } from '../../src/control/index.ts'
 import { byOperator } from '../helpers/operator.ts'
-import type { GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
+import type { GuardedFetch } from '#outside/guarded-fetch.ts'
 import { paths, resourceOf } from '../../src/oauth/urls.ts'
 import { callMcp, postForm, register } from './browser.ts'
 import { startServer, type TestServer } from './server.ts'

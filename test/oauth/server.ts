@@ -34,7 +34,7 @@ import {
   unknownWellKnownEndpoint,
 } from '../../src/oauth/endpoints/discovery-endpoint.ts'
 import { Grants } from '../../src/oauth/tokens/grants.ts'
-import { guardedFetch, type GuardedFetch } from '../../src/oauth/clients/guarded-fetch.ts'
+import { guardedFetch, type GuardedFetch } from '#outside/guarded-fetch.ts'
 import { introspectionEndpoint } from '../../src/oauth/endpoints/introspection-endpoint.ts'
 import { IdentityProviders } from '../../src/oauth/identity-assertions.ts'
 import { Keys } from '../../src/oauth/tokens/keys.ts'

@@ -12,7 +12,7 @@ import { messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Collection, Store, Stored } from '#state/store.ts'
-import type { GuardedFetch } from './guarded-fetch.ts'
+import type { GuardedFetch } from '#outside/guarded-fetch.ts'
 import type { Client } from '../records.ts'
 import { paths } from '../urls.ts'
 

@@ -8,8 +8,8 @@ import { type Vouch, vouchedFor } from './assertion.ts'
 import { sendsBody } from './check-definitions.ts'
 import type { EntryParts } from './entry-parts.ts'
 import type { HttpDefinition } from './own-schema.ts'
-import { addressFor } from './public-address.ts'
-import { type HttpAnswer, send } from './request.ts'
+import { addressFor } from '#outside/pinned.ts'
+import { type HttpAnswer, send } from '#outside/request.ts'
 import { fillUrl, placeholders, requireSecrets, withSecrets } from './templates.ts'
 
 const maxBytes = 1_000_000

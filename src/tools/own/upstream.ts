@@ -6,7 +6,7 @@ import type { SecretPath } from '#leaf/secret-files.ts'
 import { version } from '../../core/version.ts'
 import type { Content } from '../tool.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
-import { send } from './request.ts'
+import { send } from '#outside/request.ts'
 import { withSecrets } from './templates.ts'
 
 /** A tool as the upstream lists it. */

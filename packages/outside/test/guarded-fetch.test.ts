@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { isPublicAddress, isPublicHost } from '#leaf/public-address.ts'
-import { startServer } from './server.ts'
-import { guardedFetch, HostUnreachable, type FetchOptions } from '../../src/oauth/clients/guarded-fetch.ts'
+import { startServer } from '../../../test/oauth/server.ts'
+import { guardedFetch, HostUnreachable, type FetchOptions } from '#outside/guarded-fetch.ts'
 
 function openssl(): string | false {
   try {

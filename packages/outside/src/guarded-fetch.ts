@@ -6,13 +6,14 @@
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect } from 'node:tls'
 import { http } from '#leaf/node-http.ts'
 import { messageOf } from '#leaf/errors.ts'
 import { isPublicHost } from '#leaf/public-address.ts'
 import { BodyTooLarge } from '#front/request-body.ts'
+import { pinned } from './pinned.ts'
 
 /** The result of a fetch. */
 export interface FetchedJson {
@@ -150,7 +151,7 @@ function get(
       headers: { Accept: 'application/json', 'Accept-Encoding': 'identity' },
       ...('tunnel' in way
         ? { createConnection: () => connect({ socket: way.tunnel, servername: url.hostname, ca: limits.ca }) }
-        : { agent: false, lookup: only(way.address) }),
+        : { agent: false, lookup: pinned(way.address) }),
       ...(limits.ca !== undefined && { ca: limits.ca }),
     })
     let isReached = false
@@ -195,15 +196,6 @@ function jsonOf(bytes: Buffer): unknown {
     return JSON.parse(bytes.toString())
   } catch (cause) {
     throw new Error('it is not JSON', { cause })
-  }
-}
-
-/** Makes a look-up that returns the checked address, whatever the name says by now. */
-function only(address: string): LookupFunction {
-  const family = isIP(address)
-  return (_host, wanted, done) => {
-    if (wanted.all) done(null, [{ address, family }])
-    else done(null, address, family)
   }
 }
 

@@ -1,6 +1,6 @@
-/** Bounds the addresses that a tool may reach when the operator did not open the inner network to it (SSRF). */
+/** The address of a host: which may be dialled (SSRF), and that no other is, whatever the name says by then (DNS rebinding). */
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { AppError } from '#leaf/errors.ts'
 import { isPublicAddress } from '#leaf/public-address.ts'
 
@@ -21,5 +21,14 @@ async function addressesOf(host: string): Promise<string[]> {
     return (await lookup(host, { all: true })).map((entry) => entry.address)
   } catch (cause) {
     throw new AppError('unavailable', 'the host of this tool cannot be found', { cause })
+  }
+}
+
+/** Makes a look-up that returns the checked address, whatever the name says by now. */
+export function pinned(address: string): LookupFunction {
+  const family = isIP(address)
+  return (_host, wanted, done) => {
+    if (wanted.all) done(null, [{ address, family }])
+    else done(null, address, family)
   }
 }

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
 import { http } from '#leaf/node-http.ts'
 import { AppError } from '#leaf/errors.ts'
-import { BodyTooLarge, readBody } from '#front/request-body.ts'
-import { addressFor } from './public-address.ts'
+import { BodyTooLarge } from '#front/request-body.ts'
+import { readWithin } from './guarded-fetch.ts'
+import { addressFor, pinned } from './pinned.ts'
 
 /** A request and its bounds. `allowPrivate`: the operator allows addresses of the inner network. */
 export interface Outgoing {
@@ -57,15 +57,11 @@ export async function send({
           ...headers,
           ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
         },
-        lookup: (_host, wanted, done) => {
-          const family = isIP(address)
-          if (wanted.all) done(null, [{ address, family }])
-          else done(null, address, family)
-        },
+        lookup: pinned(address),
       },
       (response) => {
         const { statusCode: status = 0, headers } = response
-        readBody({ req: response, state: {} }, maxBytes).then(
+        readWithin(response, maxBytes).then(
           (bytes) => resolve({ status, headers, text: bytes.toString() }),
           (fault: unknown) => {
             response.destroy()
