@@ -21,6 +21,7 @@ const mayImport: Record<string, readonly string[]> = {
   '#site': [],
   '#sources': ['#state'],
   '#telemetry': [],
+  '#rows': ['#sandbox'],
   '#outside': ['#front'],
   '#front': [],
   '#sandbox': [],
@@ -28,7 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
   settings: ['#site', '#sources', 'core'],
   users: ['#site', '#audit', '#state', 'core'],
   library: ['settings', '#site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
-  documents: ['settings', '#site', '#sources', '#audit', 'users', '#sandbox', '#state', 'core'],
+  documents: ['settings', '#site', '#sources', '#rows', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
   tools: [
     'documents',

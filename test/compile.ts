@@ -57,6 +57,7 @@ const together = [
   'packages/jinja/test/',
   'packages/leaf/test/',
   'packages/outside/test/',
+  'packages/rows/test/',
   'packages/site/test/',
   'packages/sources/test/',
   'packages/state/test/',

@@ -4,7 +4,7 @@ import { AppError } from '#leaf/errors.ts'
 import { FaultsFile } from '../documents/importing/faults-file.ts'
 import type { ImportAnswer } from '../documents/importing/import-rows.ts'
 import type { ImportTarget } from '../documents/importing/import-target.ts'
-import { openSource } from '../documents/importing/open-source.ts'
+import { openSource } from '#rows/open-source.ts'
 import {
   batchesOf,
   type FaultyRow,
@@ -13,7 +13,7 @@ import {
   planImport,
   type PlanOptions,
 } from '../documents/importing/plan.ts'
-import type { ImportSource, SourceOptions } from '../documents/importing/source.ts'
+import type { ImportSource, SourceOptions } from '#rows/source.ts'
 import type { Operations } from './index.ts'
 
 type Name = 'documents.import_target' | 'documents.import_mark' | 'documents.import_rows'

@@ -10,7 +10,7 @@ import { importFile, type FileImport, type ImportReport } from '../../src/contro
 import { collectionFor } from '../../src/documents/documents.ts'
 import { importMark, importRows, type ImportBatch } from '../../src/documents/importing/import-rows.ts'
 import { importTarget } from '../../src/documents/importing/import-target.ts'
-import { openSource } from '../../src/documents/importing/open-source.ts'
+import { openSource } from '#rows/open-source.ts'
 import { type Principal, systemPrincipal } from '../../src/core/principal.ts'
 import { xlsx } from '../../packages/sandbox/test/sample-files.ts'
 import { type Company, openCompany, siteOf, someone } from './trading-company.ts'

@@ -4,8 +4,9 @@ import { csvLine } from '#leaf/csv.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import { replaceFile } from '#leaf/files.ts'
 import type { FaultyRow } from './plan.ts'
-import { readCsv } from './read-csv.ts'
-import { faultColumns, type ImportSource } from './source.ts'
+import { readCsv } from '#rows/read-csv.ts'
+import type { ImportSource } from '#rows/source.ts'
+import { faultColumns } from './mapping.ts'
 
 /**
  * The file of faults: the rows that were left out, as they stand, behind the line, the column and the words of their

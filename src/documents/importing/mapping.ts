@@ -1,8 +1,10 @@
 /** Which column of a file gives which field. */
 import { unknownName } from '#leaf/names.ts'
 import { AppError } from '#leaf/errors.ts'
-import { faultColumns } from './source.ts'
 import type { FieldType } from '../platform/platform.ts'
+
+/** The columns that a file of faults has before those of its rows; an import passes over them. */
+export const faultColumns = ['fault_line', 'fault_column', 'fault'] as const
 
 /** A field that an import may fill, or one that it may not and why. */
 export interface TargetField {

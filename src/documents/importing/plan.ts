@@ -9,7 +9,7 @@ import type { ImportBatch } from './import-rows.ts'
 import type { ImportTarget } from './import-target.ts'
 import { type MappedColumn, mapColumns, type TargetField } from './mapping.ts'
 import type { Place } from '#leaf/places.ts'
-import { CellFault, type ImportSource, type SourceRow } from './source.ts'
+import { CellFault, type ImportSource, type SourceRow } from '#rows/source.ts'
 
 /** What a caller says about an import; what is not said is guessed, and shown. */
 export interface PlanOptions {

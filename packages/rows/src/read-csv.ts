@@ -132,7 +132,8 @@ function delimiterOf(text: string): string {
     .replace(/"[^"]*"/g, '')
     .split(/\r?\n/)
     .slice(0, 20)
-    .filter((line) => line.trim() !== '')
+    // Of a row whose cells are all in quotes, nothing but the marks is left, which may be tabs.
+    .filter((line) => /[^ ]/.test(line))
   const counted = delimiters.map((mark) => {
     const counts = lines.slice(0, Math.max(1, lines.length - 1)).map((line) => line.split(mark).length - 1)
     return { mark, least: Math.min(...counts), all: counts.reduce((sum, one) => sum + one, 0) }

@@ -1,4 +1,4 @@
-/** A file of rows to import, whatever its format: its columns, and its rows with their places. */
+/** A file of rows, whatever its format: its columns, and its rows with their places. */
 import type { Place } from '#leaf/places.ts'
 
 /** A cell whose value cannot be relied on, such as an error of a spreadsheet. */
@@ -27,10 +27,6 @@ export interface SourceRow {
 export const sourceFormats = ['csv', 'jsonl', 'xlsx'] as const
 /** The form of a file. */
 export type SourceFormat = (typeof sourceFormats)[number]
-
-/** The columns that a file of faults has before those of its rows; an import type { Place } from '#leaf/places.ts'
-import passes over them. */
-export const faultColumns = ['fault_line', 'fault_column', 'fault'] as const
 
 /** What a caller says about a file; what is not said is found out. */
 export interface SourceOptions {
