@@ -55,7 +55,7 @@ export class StoredCollection<T extends Stored> implements Collection<T> {
     return new StoredCollection<T>(this.spec, this.#work, stop)
   }
 
-  // Called more often than all else: no promise besides that of the work.
+  // These are called more often than all else: no promise besides that of the work.
   get(id: string): Promise<T | undefined> {
     return this.#work.get(id) as Promise<T | undefined>
   }
@@ -92,21 +92,21 @@ export class StoredCollection<T extends Stored> implements Collection<T> {
     return await this.#work.beginning(start, fields, this.#asked(query))
   }
 
-  async insert(document: T): Promise<T> {
-    return (await this.#work.change((writes) => writes.insert(this.spec, document))) as T
+  insert(document: T): Promise<T> {
+    return this.#work.change((writes) => writes.insert(this.spec, document)) as Promise<T>
   }
 
-  async put(document: T): Promise<T> {
-    return (await this.#work.change((writes) => writes.put(this.spec, document))) as T
+  put(document: T): Promise<T> {
+    return this.#work.change((writes) => writes.put(this.spec, document)) as Promise<T>
   }
 
-  async update(id: string, change: (document: T) => T | undefined): Promise<T | undefined> {
+  update(id: string, change: (document: T) => T | undefined): Promise<T | undefined> {
     const step = change as unknown as (document: Stored) => Stored | undefined
-    return (await this.#work.change((writes) => writes.update(this.spec, id, step))) as T | undefined
+    return this.#work.change((writes) => writes.update(this.spec, id, step)) as Promise<T | undefined>
   }
 
-  async delete(id: string): Promise<boolean> {
-    return await this.#work.change((writes) => writes.delete(this.spec, id))
+  delete(id: string): Promise<boolean> {
+    return this.#work.change((writes) => writes.delete(this.spec, id))
   }
 
   #asked(query: AnyQuery): StoppableQuery {

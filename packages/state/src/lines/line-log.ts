@@ -5,7 +5,8 @@ import type { Log } from '#leaf/log.ts'
 import type { AppendFile } from './append-file.ts'
 
 const trialMilliseconds = 500
-/** The turns of the event loop that a write waits for others at most, when more come all the time. */
+/** The turns of the event loop that a write waits for others, and at most, when more come all the time. */
+const leastTurns = 2
 const mostTurns = 4
 const mostAtOnce = 5_000
 const mostWaiting = 100_000
@@ -174,10 +175,10 @@ export class LineLog<Entry> {
           resolve()
         }
       })
-    // Callers that were just answered, and all others of this turn of the event loop, may join the next write; those of the
-    // next turns as well, while each brings more: a write costs the processor as much as many a request.
+    // Callers that were just answered, and all others of these turns of the event loop, may join the next write; those of
+    // further turns as well, while each brings more: a write costs the processor as much as many a request.
     let count = -1
-    for (let turns = 0; turns < mostTurns && count < this.#queue.length; turns++) {
+    for (let turns = 0; turns < leastTurns || (turns < mostTurns && count < this.#queue.length); turns++) {
       count = this.#queue.length
       await setImmediate()
     }
