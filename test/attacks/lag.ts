@@ -83,3 +83,25 @@ function mostWaited(samples: readonly Sample[], length: number): number {
   }
   return most
 }
+
+/** Milliseconds of the processor that work took without a turn for others, at most, and as a whole. */
+export async function spentBy(work: () => Promise<unknown>): Promise<{ longest: number; whole: number }> {
+  const since = process.cpuUsage()
+  const ticking = new AbortController()
+  let longest = 0
+  const turns = (async (): Promise<void> => {
+    let before = process.cpuUsage()
+    while (!ticking.signal.aborted) {
+      await new Promise(setImmediate)
+      // Of the processor, not of the clock: other programs may have the machine meanwhile.
+      const spent = process.cpuUsage(before)
+      before = process.cpuUsage()
+      longest = Math.max(longest, (spent.user + spent.system) / 1000)
+    }
+  })()
+  await work()
+  ticking.abort()
+  await turns
+  const { user, system } = process.cpuUsage(since)
+  return { longest, whole: (user + system) / 1000 }
+}

@@ -6,6 +6,7 @@ import { listDocuments } from '../../src/documents/asking/reading.ts'
 import { collectionFor, type Documents } from '../../src/documents/documents.ts'
 import type { StoredDocument } from '../../src/documents/writing/stored.ts'
 import { openCompany, siteOf, someone } from '../documents/trading-company.ts'
+import { spentBy } from './lag.ts'
 
 const clerk = someone('ann@example.com', 'Clerk')
 const count = 5000
@@ -33,27 +34,6 @@ async function withNotes(t: Parameters<typeof openCompany>[0], length: number): 
     }
   })
   return documents
-}
-
-/** Milliseconds of the processor that work took without a turn for others, at most, and as a whole. */
-async function spentBy(work: () => Promise<unknown>): Promise<{ longest: number; whole: number }> {
-  const since = process.cpuUsage()
-  const ticking = new AbortController()
-  let longest = 0
-  const turns = (async (): Promise<void> => {
-    let before = process.cpuUsage()
-    while (!ticking.signal.aborted) {
-      await new Promise(setImmediate)
-      const spent = process.cpuUsage(before)
-      before = process.cpuUsage()
-      longest = Math.max(longest, (spent.user + spent.system) / 1000)
-    }
-  })()
-  await work()
-  ticking.abort()
-  await turns
-  const { user, system } = process.cpuUsage(since)
-  return { longest, whole: (user + system) / 1000 }
 }
 
 describe('looking for what is near', () => {

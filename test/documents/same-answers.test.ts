@@ -34,6 +34,7 @@ import {
   texts,
 } from './drawn-doctypes.ts'
 import { allRows, openCompany, silent, someone } from './trading-company.ts'
+import { answerOr } from '../helpers/answer-or.ts'
 
 const cases = Number(process.env['SAME_ANSWERS_CASES'] ?? 1_000)
 const perSite = 500
@@ -185,15 +186,6 @@ async function askForGroups(
   assert.equal(embedded!.documents, total, told)
   for (const documents of all)
     assert.equal(await countDocuments(documents, who, 'Thing', filters), total, told)
-}
-
-async function answerOr<T>(work: () => Promise<T>): Promise<T | { readonly refused: string }> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    return { refused: `${error.code}: ${error.message}` }
-  }
 }
 
 /** What one gets who looks at every document. */

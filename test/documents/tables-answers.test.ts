@@ -9,7 +9,6 @@ import { always, tester } from '#state/questions/conditions.ts'
 import { order as sortingOf } from '#state/questions/expression-values.ts'
 import { placeOf } from '#state/questions.ts'
 import * as fc from '../helpers/random.ts'
-import { AppError } from '#leaf/errors.ts'
 import { inTurns } from '#leaf/slices.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
@@ -30,6 +29,7 @@ import { noPostgres, startPostgres } from '../helpers/postgres.ts'
 import { doctypes, type DrawnDoctype, documentsOf, people, questionsOf, siteWith } from './drawn-doctypes.ts'
 import { type Fill, mariadbTables, postgresTables } from './drawn-tables.ts'
 import { allRows, openCompany } from './trading-company.ts'
+import { answerOr } from '../helpers/answer-or.ts'
 
 const cases = Number(process.env['TABLES_ANSWERS_CASES'] ?? 1_000)
 // The same questions each time, unless another seed is given: a sum beyond fifteen digits, which is a double, differs by the
@@ -143,15 +143,6 @@ async function open(
 }
 
 type Question = ReturnType<typeof questionsOf> extends fc.Arbitrary<infer T> ? T : never
-
-async function answerOr<T>(work: () => Promise<T>): Promise<T | { readonly refused: string }> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    return { refused: `${error.code}: ${error.message}` }
-  }
-}
 
 /** What one gets who looks at every document; undefined where the question is refused. */
 function found({ documents, stored }: Opened, who: Principal, filters: unknown): readonly StoredDocument[] {

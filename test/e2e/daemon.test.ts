@@ -14,6 +14,7 @@ import {
   type RunningDaemon,
 } from '../helpers/daemon.ts'
 import { tokenOf } from '../helpers/tool-calls.ts'
+import { until } from '../../packages/state/test/state-folder.ts'
 
 interface Health {
   readonly status: string
@@ -260,12 +261,4 @@ function call(daemon: RunningDaemon, issued: string): Promise<Response> {
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
   })
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'it did not happen in 20 seconds')
-    await delay(50)
-  }
 }

@@ -1,7 +1,6 @@
 /** A PostgreSQL of its own for a test, in a temporary folder; absent where the machine has none. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -9,6 +8,7 @@ import { after, before, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { atEnd, temporaryFolder } from './daemon.ts'
+import { freePort } from './free-port.ts'
 
 const folders = [
   '/usr/lib/postgresql/17/bin',
@@ -267,12 +267,4 @@ function accountOf(): { uid?: number; gid?: number } | undefined {
   } catch {
     return undefined
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -14,6 +14,7 @@ import { promisify } from 'node:util'
 import { operate } from '../../src/cli/control.ts'
 import { folders, mcpPath, noPython, runService, type RunningService } from '../cli/running-service.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { until } from '../../packages/state/test/state-folder.ts'
 
 interface Ready {
   readonly status: string
@@ -362,12 +363,4 @@ function callTool(name: string, headers: Record<string, string> = {}): Promise<R
 
 function metricsText(): Promise<string> {
   return service.daemon.services.metrics.text()
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, 'it did not happen in 20 seconds')
-    await delay(20)
-  }
 }

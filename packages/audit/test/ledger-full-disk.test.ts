@@ -20,6 +20,7 @@ import {
   testLog,
   until,
 } from '../../state/test/state-folder.ts'
+import { clientOf } from './shared-ledger.ts'
 
 const reserveBytes = 1 << 20
 const documents = [{ doctype: 'Patient', names: ['PAT-1'], count: 1 }]
@@ -215,12 +216,4 @@ async function all(audit: AuditLog): Promise<AuditLine[]> {
   const lines: AuditLine[] = []
   for await (const line of searchAudit(audit.place, { type: 'tool.call' })) lines.push(line)
   return lines
-}
-
-async function clientOf(t: TestContext, url: string): Promise<Client> {
-  const client = new Client(url)
-  client.on('error', () => undefined)
-  await client.connect()
-  afterwards(t, () => client.end())
-  return client
 }
