@@ -135,6 +135,7 @@ async function tellBounds(found: Found): Promise<void> {
       `${(thread / stays).toFixed(1)} ×`,
       ...[1e6 / thread, 1e6 / stays, (cores * 1e6) / both].map(Math.round),
       Math.ceil((cores * daemon) / both),
+      (both / thread).toFixed(1),
     ]
   })
   table(
@@ -148,6 +149,7 @@ async function tellBounds(found: Found): Promise<void> {
       '/s with workers, at most',
       `/s of ${cores} cores with PostgreSQL`,
       'by so many daemons',
+      'more than one daemon from so many cores',
     ],
     rows,
   )

@@ -190,7 +190,7 @@ export function checkBusy(share: number): Verdict {
   return warning(
     `its thread was at work for at least ${percent} of each of the last five minutes`,
     'a daemon serves what one core does, however many there are',
-    'let several share this machine and PostgreSQL: docs/several-daemons.md, "Several on one machine"',
+    'from eight cores on, let several share them and PostgreSQL: docs/several-daemons.md, "Several on one machine"',
   )
 }
 
