@@ -97,7 +97,7 @@ function noticesOf(metafile) {
 }
 
 /** The packages that the bundle of commands holds: plain JavaScript in many files. */
-const held = /^(?:commander|jose|yaml)(?:\/|$)/
+const held = /^(?:chokidar|commander|jose|lowdb|pino|yaml)(?:\/|$)/
 
 /**
  * Bundles what runs one command and ends: loading a file for each module is most of what a command costs. The daemon is not
@@ -116,10 +116,8 @@ async function bundleCommands(folder) {
     target: 'node20.19',
     format: 'esm',
     metafile: true,
-    // The packages that are CommonJS ask for Node's own.
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)",
-    },
+    // Packages that are CommonJS ask for Node's own modules.
+    banner: { js: 'const require = (name) => process.getBuiltinModule(name)' },
     plugins: [
       {
         name: 'packages stay, and modules know where their files are',
