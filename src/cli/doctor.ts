@@ -2,7 +2,7 @@ import process from 'node:process'
 import type { Finding } from '../control/doctor/finding.ts'
 import type { Inside } from '../control/doctor/public-answers.ts'
 import { takes } from '../control/input.ts'
-import { visible } from '../control/text.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './command.ts'
 import { askDaemon, type Answer } from './control.ts'
@@ -63,9 +63,9 @@ function findingsText(findings: readonly Finding[]): string[] {
   const lines = findings.flatMap(({ check, status, detail, cause, remedy }) => {
     const [mark, code] = statuses[status]
     return [
-      `${colour ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${check.padEnd(28)}  ${visible(detail)}`,
-      ...(cause === undefined ? [] : [`         because: ${visible(cause)}`]),
-      ...(remedy === undefined ? [] : [`         do:      ${visible(remedy)}`]),
+      `${colour ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${check.padEnd(28)}  ${pictured(detail)}`,
+      ...(cause === undefined ? [] : [`         because: ${pictured(cause)}`]),
+      ...(remedy === undefined ? [] : [`         do:      ${pictured(remedy)}`]),
     ]
   })
   const counts = (['ok', 'warning', 'failure', 'unknown'] as const).map(

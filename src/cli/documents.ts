@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { exportInput } from '../control/documents.ts'
 import { asks, takes } from '../control/input.ts'
-import { table, visible } from '../control/text.ts'
+import { table } from '../control/text.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './command.ts'
 import { converse, stream } from './control.ts'
@@ -71,8 +72,8 @@ export const documentCommands = [
           ? [`an earlier run had come to row ${done.resumed_at}; it went on there`]
           : []),
         ...(rounded > 0 ? [`${rounded} values are stored in another form, such as:`] : []),
-        ...warnings.map((one) => `  ${visible(one)}`),
-        ...faults.map((one) => `  ${visible(one)}`),
+        ...warnings.map((one) => `  ${pictured(one)}`),
+        ...faults.map((one) => `  ${pictured(one)}`),
         ...(faults_file === null
           ? []
           : [`all rows with faults are in ${faults_file}; mend them there and import it`]),

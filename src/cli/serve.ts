@@ -1,6 +1,7 @@
 import process from 'node:process'
 import { takes } from '../control/input.ts'
-import { plain, visible } from '../control/text.ts'
+import { plain } from '../control/text.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { version } from '../core/version.ts'
 import type { Daemon } from '../daemon.ts'
 import { defineCommand } from './command.ts'
@@ -47,7 +48,7 @@ function outliveTerminal(): void {
 function lineForPeople(line: string): string {
   const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const told = Object.entries(fields).map(([name, value]) => ` ${name}=${plain(value)}`)
-  return visible(
+  return pictured(
     `${String(time).slice(11, 19)} ${level === 'info' ? '' : `${String(level)}: `}${String(msg)}${told.join('')}`,
   )
 }

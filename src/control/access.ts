@@ -6,7 +6,8 @@ import type { ToolSetting } from '../tools/gate/read-tools.ts'
 import type { Tool } from '../tools/tool.ts'
 import { takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { columns, table, visible } from './text.ts'
+import { columns, table } from './text.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { knownUser } from '../users/people.ts'
 import { clientOf } from './whose.ts'
 
@@ -128,9 +129,9 @@ export const accessOperations = [
       const about = `${found.user} (${found.roles.join(', ') || 'no role'})${through}`
       if ('subjects' in found) {
         const shut = found.gates.filter(({ allowed }) => !allowed)
-        const why = shut.map(({ because, source }) => visible(`may do nothing: ${because}  ${source}`))
+        const why = shut.map(({ because, source }) => pictured(`may do nothing: ${because}  ${source}`))
         const rows = table(found.subjects, columns('subject, allowed: actions, because, source'))
-        return [visible(about), ...why, rows]
+        return [pictured(about), ...why, rows]
       }
       const {
         allowed,
@@ -142,10 +143,10 @@ export const accessOperations = [
       } = found
       const verdict = allowed ? (kind === 'tool' ? 'may call' : 'may use') : 'may not use'
       return [
-        visible(`${about} ${verdict} ${kind} ${subject} ${name}`.trimEnd()),
+        pictured(`${about} ${verdict} ${kind} ${subject} ${name}`.trimEnd()),
         table(found.reasons, ['gate: subject', 'allowed', 'because', 'source']),
-        ...(hidden.length > 0 ? [visible(`hidden fields: ${hidden.join(', ')}`)] : []),
-        ...(masked.length > 0 ? [visible(`masked fields: ${masked.join(', ')}`)] : []),
+        ...(hidden.length > 0 ? [pictured(`hidden fields: ${hidden.join(', ')}`)] : []),
+        ...(masked.length > 0 ? [pictured(`masked fields: ${masked.join(', ')}`)] : []),
       ]
     },
   }),

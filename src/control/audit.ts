@@ -2,7 +2,8 @@ import { auditStatuses } from '#audit/audit.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation } from './operation.ts'
 import { logPlace } from './site.ts'
-import { foundText, megabytes, visible } from './text.ts'
+import { foundText, megabytes } from './text.ts'
+import { pictured } from '#leaf/pictured.ts'
 
 const since = '--since <moment>: since a date, today, yesterday, or a duration back from now'
 const until = '--until <moment>: before a date'
@@ -88,13 +89,13 @@ export const auditOperations = [
       `${events} events${first === undefined ? '' : ` from ${first} to ${last}`}`,
       `the log holds ${log.seq} lines ${logPlace(log)}, ${megabytes(log.bytes)}, since ${log.oldest ?? '-'}`,
       ...log.forwards.map(({ name, sent, waiting, dropped, fault }) => {
-        const why = fault === undefined ? '' : `; ${visible(fault)}`
-        return `forwarded to ${visible(name)}: ${sent} sent, ${waiting} waiting, ${dropped} dropped${why}`
+        const why = fault === undefined ? '' : `; ${pictured(fault)}`
+        return `forwarded to ${pictured(name)}: ${sent} sent, ${waiting} waiting, ${dropped} dropped${why}`
       }),
       ...(['type', 'status', 'user', 'target'] as const).flatMap((what) => [
         `by ${what}:`,
         ...Object.entries(counted[`by_${what}`]).map(
-          ([name, count]) => `  ${String(count).padStart(8)}  ${visible(name)}`,
+          ([name, count]) => `  ${String(count).padStart(8)}  ${pictured(name)}`,
         ),
       ]),
     ],
@@ -138,7 +139,7 @@ export const auditOperations = [
             ]),
         ...(writers ?? []).map(
           (one) =>
-            `  ${visible(one.name)} (${one.id}): lines ${one.first} to ${one.last}${read(one)}, signed to ${one.signed}`,
+            `  ${pictured(one.name)} (${one.id}): lines ${one.first} to ${one.last}${read(one)}, signed to ${one.signed}`,
         ),
         ...foundText(found),
       ]
@@ -168,7 +169,7 @@ export const auditOperations = [
     needs: ['audit'],
     run: async ({ writer, reason }, { audit }, { actor }) => audit.acceptWriter(writer, actor, reason),
     text: ({ id, name }) =>
-      `signed for ${visible(name)} (${id}); the others that know this daemon believe it`,
+      `signed for ${pictured(name)} (${id}); the others that know this daemon believe it`,
   }),
   defineOperation({
     name: 'audit.accept_loss',
@@ -184,7 +185,7 @@ export const auditOperations = [
       accepted: await audit.acceptLosses(actor, reason),
     }),
     text: ({ accepted }) =>
-      accepted.map(({ time, what }) => `accepted: ${time}: ${visible(what)}`).join('\n') ||
+      accepted.map(({ time, what }) => `accepted: ${time}: ${pictured(what)}`).join('\n') ||
       'nothing is missing',
   }),
   defineOperation({
@@ -206,6 +207,6 @@ export const auditOperations = [
       const told = { isDone: outcome === 'done', told_by: actor, reason }
       return { outcome, change: await acceptOutcome(site.current().documents, intention, told) }
     },
-    text: ({ outcome, change }) => `accepted as ${outcome}: ${visible(change)}`,
+    text: ({ outcome, change }) => `accepted as ${outcome}: ${pictured(change)}`,
   }),
 ] as const

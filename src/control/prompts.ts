@@ -4,7 +4,8 @@ import { promptRows } from '../library/prompts/prompt-rows.ts'
 import { promptStatuses } from '../library/words.ts'
 import { asks, takes, type Input, type ParamsOf } from './input.ts'
 import { defineOperation, type CommandDescription } from './operation.ts'
-import { columns, facts, visible, type TextColumn } from './text.ts'
+import { columns, facts, type TextColumn } from './text.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { principalOf } from './whose.ts'
 
 const prompt_id = '<id>'
@@ -98,7 +99,7 @@ export const promptOperations = [
     text: (list) => {
       const told = list.map(({ version, current, time, author, commit, diff }) => {
         const title = version === null ? 'not committed' : `version ${version}`
-        const made = time === null ? '' : `${time}  ${visible(author)}  ${commit?.slice(0, 12) ?? ''}`
+        const made = time === null ? '' : `${time}  ${pictured(author)}  ${commit?.slice(0, 12) ?? ''}`
         return `${title}${current ? ' (in use)' : ''}  ${made}\n${diff}`.trimEnd()
       })
       return told.join('\n\n')

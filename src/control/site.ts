@@ -3,7 +3,8 @@ import { vitalServices } from './daemon.ts'
 import { takes } from './input.ts'
 import { defineOperation } from './operation.ts'
 import type { statusOf } from './status.ts'
-import { megabytes, visible } from './text.ts'
+import { megabytes } from './text.ts'
+import { pictured } from '#leaf/pictured.ts'
 
 /** The operations on the daemon's status and on its site. */
 export const siteOperations = [
@@ -119,7 +120,7 @@ function statusText({ version, daemon, site, state, audit, ...rest }: Status): s
         `tools         ${tools} tools, ${supplementary} tokens (skill_mode replace: ${replace}) for ${roles.join(', ') || 'no role'}`,
     ),
   ]
-  return lines.map(visible)
+  return lines.map(pictured)
 }
 
 function problems<One>(kind: string, list: readonly One[], text: (one: One) => string = String): string[] {

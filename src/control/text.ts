@@ -1,4 +1,5 @@
 /** Formats results for people: tables, facts, and texts that are safe for a terminal. */
+import { pictured } from '#leaf/pictured.ts'
 
 /** A column: a member of the row, one under another name (`client: client_id`), or a value computed from the row. */
 export type TextColumn<Row> =
@@ -35,7 +36,7 @@ function cellText(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const isList = Array.isArray(value) && typeof value[0] !== 'object'
   const text = isList ? value.map(cellText).join(', ') : plain(value)
-  return visible(text)
+  return pictured(text)
 }
 
 /** Returns a text as it is, and anything else as JSON. */
@@ -43,18 +44,10 @@ export function plain(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Returns a text with control, bidirectional and zero-width characters escaped. */
-export function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
 /** Tells what a verification found, a line each. */
 export function foundText({ faults, notes }: Readonly<Record<'faults' | 'notes', readonly string[]>>) {
   const lines = [...faults.map((fault) => `  fault: ${fault}`), ...notes.map((note) => `  note: ${note}`)]
-  return lines.map(visible)
+  return lines.map(pictured)
 }
 
 /** Formats a number of bytes as MB. */

@@ -30,6 +30,11 @@ describe('a command', () => {
     assert.match(stderr, /unknown command 'isue'[^]*Did you mean issue\?/)
   })
 
+  it('lets nothing through to a terminal that moves the cursor or hides, a mark of direction or a soft hyphen neither', () => {
+    const rows = [{ name: 'a\u001b[2J\u061cb\u00adc' }]
+    assert.equal(table(rows, columns('name')), 'NAME\na␛[2J⟨U+061C⟩b⟨U+00AD⟩c')
+  })
+
   it('with an empty result says so in words that are words', () => {
     assert.equal(table([], [['user', () => '']]), 'no users')
     assert.equal(table([], columns('attempt: started')), 'no attempts')
