@@ -4,7 +4,7 @@ import { Assertions } from '../oauth/clients/assertions.ts'
 import { guardedFetch } from '#outside/guarded-fetch.ts'
 import { IdentityProviders } from '../oauth/identity-assertions.ts'
 import { callerAssertion } from '../oauth/tokens/id-tokens.ts'
-import { Keys } from '../oauth/tokens/keys.ts'
+import type { Keys } from '../oauth/tokens/keys.ts'
 import { isAmong, revokedAmong } from '../oauth/tokens/revocation-news.ts'
 import { OpenIdProvider } from '../oauth/upstream.ts'
 import { pages } from '../pages/pages.ts'
@@ -19,18 +19,18 @@ import type { TokenDoor } from './token-door.ts'
 export type OAuthDoor = ReturnType<typeof openOAuth>
 
 /** Opens OAuth's door; what is revoked ends at MCP's. */
-export function openOAuth(taken: Foundation & House & PublicAddress & TokenDoor & StreamDoor) {
-  const { clock, log, store, secretPath, site, settings, people, ownTools, publicUrl, tokens } = taken
+export function openOAuth(
+  taken: Foundation & House & PublicAddress & TokenDoor & StreamDoor & { readonly keys: Keys },
+) {
+  const { clock, log, store, secretPath, site, settings, people, ownTools, publicUrl, tokens, keys } = taken
   const apiKeys = new ApiKeys({ store, clock, people, tellIn: (tx, ended) => tokens.tellIn(tx, [ended]) })
   endWithTokens(taken, apiKeys)
   const proxy = (): string | null => settings().oauth.egress_proxy
   const assertions = new Assertions({ store, clock, publicUrl, fetch: guardedFetch({ proxy }), log })
-  const keys = new Keys({ store, clock })
   ownTools.vouchBy((principal, audience) => callerAssertion(principal, audience, { keys, clock, publicUrl }))
   const callback = pages.signInUpstreamCallback.path
   return {
     apiKeys,
-    keys,
     assertions,
     identityProviders: new IdentityProviders({
       clock,

@@ -1,5 +1,6 @@
 /** Builds everything that holds state, once and in order, and only what is asked for. */
 import type { Leaving } from '#front/front.ts'
+import type { Keys } from '../oauth/tokens/keys.ts'
 import type { ClientDoor } from './client-door.ts'
 import type { Daemons } from './daemons.ts'
 import type { Doors } from './doors.ts'
@@ -25,6 +26,7 @@ export interface Services
     SignInDoor,
     McpDoor,
     Doors {
+  readonly keys: Keys
   readonly leaving: Leaving
   readonly daemons: Daemons
   /** Closes everything, once however often it is called, and also when a part of it fails. */
@@ -86,9 +88,14 @@ const streams = part({
   takes: [...foundation.gives, ...house.gives],
   open: async (taken) => (await import('./stream-door.ts')).openStreams(taken),
 })
+const keys = part({
+  gives: ['keys'],
+  takes: ['store', 'clock'],
+  open: async (taken) => ({ keys: new (await import('../oauth/tokens/keys.ts')).Keys(taken) }),
+})
 const oauth = part({
-  gives: ['apiKeys', 'keys', 'assertions', 'identityProviders', 'upstream', 'clientLimits'],
-  takes: [...foundation.gives, ...house.gives, ...address.gives, ...tokens.gives, ...streams.gives],
+  gives: ['apiKeys', 'assertions', 'identityProviders', 'upstream', 'clientLimits'],
+  takes: [...foundation.gives, ...house.gives, ...address.gives, ...tokens.gives, ...streams.gives, 'keys'],
   open: async (taken) => (await import('./oauth-door.ts')).openOAuth(taken),
 })
 const signIn = part({
@@ -131,6 +138,7 @@ const parts = [
   tokens,
   clients,
   streams,
+  keys,
   oauth,
   signIn,
   mcp,

@@ -49,8 +49,10 @@ describe('services that are asked for', () => {
     const { site, state } = folders(t)
     writeFileSync(join(site, 'config/tools.yaml'), 'tools: [')
     const opening = new Opening({ site, state, log })
-    const { tokens, store } = await opening.take(['tokens', 'store'])
+    const { tokens, store, keys, clients } = await opening.take(['tokens', 'store', 'keys', 'clients'])
     assert.deepEqual(await tokens.list({}), [])
+    assert.equal((await keys.list()).length, 1)
+    assert.equal(await clients.find('nobody'), undefined)
     assert.equal((await opening.take(['store'])).store, store, 'it is opened once')
     await assert.rejects(opening.take(['people']), /config\/tools\.yaml:1/)
     // What was open is closed, so that the state is free for the next.
