@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PageRow, type PageName, pages } from '../../src/pages/pages.ts'
 import type { RunningDaemon } from './daemon.ts'
-import { sayingOf } from './tool-calls.ts'
+import { sayingOf, textOfCall, tokenOf } from './tool-calls.ts'
 
 /** Who looks: an administrator who may also read the log, somebody who sells, and an auditor. */
 export const people = {
@@ -98,8 +98,10 @@ export async function pagesOf(
   daemon: Pick<RunningDaemon, 'url' | 'site' | 'cli'>,
 ): Promise<Readonly<Record<string, string>>> {
   const call = await sayingOf(daemon, people.admin)
+  const token = await tokenOf(daemon, people.admin)
+  // What has to be approved is not done, and says where to go.
   const approval = async (name: string, args: object): Promise<string> => {
-    const text = await call(name, args)
+    const text = await textOfCall(daemon, token, name, args)
     const address = /https?:\/\/\S+(\/approvals\/[\w-]+)/.exec(text)?.[1]
     assert.ok(address, text)
     return address
