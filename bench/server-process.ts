@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { paths } from '../src/oauth/urls.ts'
 
 const children: ChildProcess[] = []
 
@@ -71,6 +72,25 @@ export async function startService(
     return (JSON.parse(stdout) as { access_token: string }).access_token
   }
   return { ...started, tokenOf }
+}
+
+/** Returns how a client with that token asks a service; what is refused, or no success, ends the bench. */
+export function asking(port: number, token: string): (method: string, params?: object) => Promise<string> {
+  return async (method, params) => {
+    const answer = await fetch(`http://localhost:${port}${paths.mcp}`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        Accept: 'application/json, text/event-stream',
+        Authorization: `Bearer ${token}`,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) }),
+    })
+    const text = await answer.text()
+    if (!answer.ok || /"error"|"isError":true/.test(text))
+      throw new Error(`${method}: ${answer.status} ${text}`)
+    return text
+  }
 }
 
 /** Ends them all, and waits for that. */

@@ -7,8 +7,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { paths } from '../../src/oauth/urls.ts'
-import { startService, stopServerProcesses, table, usedBy } from '../server-process.ts'
+import { startService, stopServerProcesses, table, usedBy, asking } from '../server-process.ts'
 
 const rounds = 7
 const requests = 300
@@ -39,7 +38,7 @@ const questions: Readonly<Record<string, Question>> = {
   'tools/call search_documents': call('search_documents', { query: 'Müller' }),
 }
 
-type Ask = (question: Question) => Promise<string>
+type Ask = ReturnType<typeof asking>
 
 const folder = mkdtempSync(join(tmpdir(), 'assistant-core-growth-'))
 try {
@@ -47,12 +46,16 @@ try {
   const large = await serve('large', 10_000, 1_000)
   const rows: (string | number)[][] = []
   for (const [name, question] of Object.entries(questions)) {
-    assert.equal((await large.ask(question)).length, (await small.ask(question)).length, name)
+    assert.equal(
+      (await large.ask(question.method, question.params)).length,
+      (await small.ask(question.method, question.params)).length,
+      name,
+    )
     const least = [Infinity, Infinity]
     for (let round = 0; round < rounds; round++)
       for (const [which, { pid, ask }] of [small, large].entries()) {
         const used = usedBy(pid)
-        for (let request = 0; request < requests; request++) await ask(question)
+        for (let request = 0; request < requests; request++) await ask(question.method, question.params)
         least[which] = Math.min(least[which]!, (usedBy(pid) - used) / requests)
       }
     rows.push([name, ...least.map(Math.round), `${(least[1]! / least[0]!).toFixed(2)} ×`])
@@ -82,23 +85,6 @@ async function serve(
   write('config/doctypes', others, doctypeText)
   const { port, pid, tokenOf } = await startService(home)
   return { pid, ask: asking(port, await tokenOf('sales@example.com')) }
-}
-
-function asking(port: number, token: string): Ask {
-  return async (question) => {
-    const answer = await fetch(`http://localhost:${port}${paths.mcp}`, {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
-        Authorization: `Bearer ${token}`,
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...question }),
-    })
-    const text = await answer.text()
-    if (!answer.ok || /"error"|"isError":true/.test(text)) throw new Error(`${question.method}: ${text}`)
-    return text
-  }
 }
 
 function promptText(index: number, role: string): string {

@@ -8,14 +8,13 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
-import { paths } from '../../src/oauth/urls.ts'
-import { median, startService, stopServerProcesses, table, usedBy } from '../server-process.ts'
+import { median, startService, stopServerProcesses, table, usedBy, asking } from '../server-process.ts'
 
 const given = process.argv.slice(2).map(Number)
 const counts = given.length > 0 ? given : [10, 10_000]
 const changes = 7
 
-type Ask = (method: string, params?: object) => Promise<string>
+type Ask = ReturnType<typeof asking>
 
 const folder = mkdtempSync(join(tmpdir(), 'assistant-core-reload-'))
 try {
@@ -80,23 +79,6 @@ async function slowest(ask: Ask, until: Promise<unknown>): Promise<number> {
     await wait(2)
   }
   return longest
-}
-
-function asking(port: number, token: string): Ask {
-  return async (method, params) => {
-    const answer = await fetch(`http://localhost:${port}${paths.mcp}`, {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
-        Authorization: `Bearer ${token}`,
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) }),
-    })
-    const text = await answer.text()
-    if (!answer.ok || text.includes('"error"')) throw new Error(`${method}: ${answer.status} ${text}`)
-    return text
-  }
 }
 
 function textOf(index: number, more: string): string {

@@ -12,9 +12,9 @@ import { systemClock } from '#leaf/clock.ts'
 import { createLog } from '#leaf/log.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
 import { type AccessToken, tokenRecords } from '../../src/oauth/records.ts'
-import { paths, thisServer } from '../../src/oauth/urls.ts'
+import { thisServer } from '../../src/oauth/urls.ts'
 import { openEmbeddedStore } from '#state/embedded/store.ts'
-import { median, startServerProcess, stopServerProcesses, table, usedBy } from '../server-process.ts'
+import { median, startServerProcess, stopServerProcesses, table, usedBy, asking } from '../server-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const program = join(root, 'bin/assistant-core')
@@ -58,20 +58,6 @@ function memoryOf(pid: number): number {
   return Number(kilobytes) * 1024
 }
 
-async function ping(port: number, token: string): Promise<void> {
-  const answer = await fetch(`http://localhost:${port}${paths.mcp}`, {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-      Authorization: `Bearer ${token}`,
-    },
-    body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
-  })
-  const text = await answer.text()
-  if (!text.includes('"result":{}')) throw new Error(`ping was answered ${answer.status}: ${text}`)
-}
-
 interface Measured {
   readonly count: number
   readonly start: number
@@ -101,7 +87,8 @@ async function measure(count: number): Promise<Measured> {
   const rounds: number[] = []
   for (let round = 0; round < 5; round++) {
     const before = usedBy(pid)
-    for (let call = 0; call < calls; call++) await ping(port, secretOf((round * calls + call * 7) % count))
+    for (let call = 0; call < calls; call++)
+      await asking(port, secretOf((round * calls + call * 7) % count))('ping')
     rounds.push((usedBy(pid) - before) / calls)
   }
   const before = usedBy(pid)

@@ -6,9 +6,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { withoutSql } from '../../packages/sandbox/test/machine.ts'
-import { paths } from '../../src/oauth/urls.ts'
 import { startDaemon, temporaryFolder } from '../helpers/daemon.ts'
-import { tokenOf } from '../helpers/tool-calls.ts'
+import { tokenOf, textOfCall } from '../helpers/tool-calls.ts'
 
 describe('a daemon that may open 256 files', { skip: withoutSql }, () => {
   it('offers SQL, says so in doctor, and answers while 300 connections come', async (t) => {
@@ -21,19 +20,8 @@ describe('a daemon that may open 256 files', { skip: withoutSql }, () => {
     )
     const daemon = await startDaemon(t, { env: { NODE_OPTIONS: `--import ${limiting}` } })
     const token = await tokenOf(daemon, 'admin@example.com')
-    const query = async (): Promise<string> => {
-      const response = await fetch(daemon.url + paths.mcp, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name: 'query_and_analyze', arguments: { query: 'SELECT 41 + 1 AS answer' } },
-        }),
-      })
-      return await response.text()
-    }
+    const asked = { query: 'SELECT 41 + 1 AS answer' }
+    const query = () => textOfCall(daemon, token, 'query_and_analyze', asked)
     assert.match(await query(), /\\"answer\\":42/)
     const { stdout } = await daemon.cli(['doctor'])
     assert.match(stdout, /^ok +analysis\.sql +works$/m)

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { Browser, type Page } from '../helpers/browser.ts'
 import { noChromium, startChromium } from '../helpers/chromium.ts'
 import { startDaemon } from '../helpers/daemon.ts'
+import { callTool } from '../helpers/tool-calls.ts'
 
 const person = { username: 'sales@example.com', password: 'correct horse battery staple' }
 const redirectUri = 'https://login.mail-service.example/callback'
@@ -79,12 +80,8 @@ describe('a link that asks for an e-mail address only', () => {
         }),
       })
       const { access_token } = (await answer.json()) as { access_token: string }
-      const call = { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'x' } } }
-      const response = await fetch(`${daemon.url}/api/method/assistant_core.api.mcp_endpoint.handle_mcp`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }),
-      })
+      const note = { doctype: 'Note', data: { title: 'x' } }
+      const response = await callTool(daemon, access_token, 'create_document', note)
       return ((await response.json()) as { result?: { isError: boolean } }).result?.isError
     }
     assert.equal(await created({ reading: '1' }), undefined, 'who allowed reading only is not written for')

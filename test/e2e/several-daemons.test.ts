@@ -29,6 +29,7 @@ import { type RoundRobin, startRoundRobin } from '../helpers/round-robin.ts'
 import { getStream } from '../mcp/stream.ts'
 import { until } from '../../packages/state/test/state-folder.ts'
 import { folders, noPython } from '../cli/running-service.ts'
+import { callTool } from '../helpers/tool-calls.ts'
 
 const admin = { username: 'admin@example.com', password: 'correct horse battery staple' }
 const mcpPath = '/api/method/assistant_core.api.mcp_endpoint.handle_mcp'
@@ -282,21 +283,10 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     const { client, provider } = await signedIn()
     const site = daemons[0]!.site
     const dying = await startDaemon(t, { site, args: ['--public-url', proxy.url] })
-    const request = (target: string): Promise<Response> =>
-      fetch(target + mcpPath, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${provider.saved!.access_token}`,
-          'content-type': 'application/json',
-          'idempotency-key': 'killed',
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name: 'create_document', arguments: { doctype: 'Note', data: { title: 'Survives' } } },
-        }),
-      })
+    const note = { doctype: 'Note', data: { title: 'Survives' } }
+    const token = provider.saved!.access_token
+    const request = (url: string) =>
+      callTool({ url }, token, 'create_document', note, { 'idempotency-key': 'killed' })
     const lost = request(dying.url).catch(() => undefined)
     const found = (): Promise<any> =>
       call(client, 'list_documents', { doctype: 'Note', filters: { title: 'Survives' } })
@@ -371,19 +361,9 @@ describe('three daemons behind a plain proxy', { skip: noPostgres, timeout: 300_
     const { client, provider } = await signedIn()
     const lost = await startDaemon(t, { site: daemons[0]!.site, args: ['--public-url', proxy.url] })
     const create = async (n: number): Promise<string | undefined> => {
-      const response = await fetch(lost.url + mcpPath, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${provider.saved!.access_token}`,
-          'content-type': 'application/json',
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: n,
-          method: 'tools/call',
-          params: { name: 'create_document', arguments: { doctype: 'Note', data: { title: `Lost ${n}` } } },
-        }),
-      }).catch(() => undefined)
+      const note = { doctype: 'Note', data: { title: `Lost ${n}` } }
+      const asked = callTool(lost, provider.saved!.access_token, 'create_document', note)
+      const response = await asked.catch(() => undefined)
       const answer: any = await response?.json().catch(() => undefined)
       return answer?.result && JSON.parse(answer.result.content[0].text).name
     }

@@ -21,6 +21,7 @@ import {
   send,
   signIn,
 } from './administered.ts'
+import { callTool } from '../helpers/tool-calls.ts'
 
 const pages = ['/admin', '/admin/people', '/admin/tools', '/admin/clients', '/admin/files']
 
@@ -116,14 +117,8 @@ describe('the administration', () => {
     writeFileSync(settings, text)
     await operate(options, 'site.reload', {})
     const token = await tokenOf(service, sales)
-    const note = { doctype: 'Note', data: { title: 'Kept' } }
-    const params = { name: 'create_document', arguments: note }
     // Beside ten of the first documents.
-    await fetch(url + mcpPath, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-    })
+    await callTool(service, token, 'create_document', { doctype: 'Note', data: { title: 'Kept' } })
     const health = page(await (await signIn(service, manager)).open(`${url}/admin`, html))
     assert.match(health.html, new RegExp(`${sales}</th><td>Note</td><td>11</td>.*class="fault">100 %`))
     const announced = /from \S+ on the log is kept for 90 days/

@@ -1,37 +1,21 @@
 /** A daemon's part of the shared audit log while the database's disk is full: real PostgreSQL, on a disk that is full, and told so. */
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Client } from 'pg'
 import type { AuditLine } from '#audit/audit.ts'
 import { fetchLog } from '#audit/ledger/ledger-log.ts'
-import { type AuditLog, openAudit } from '#audit/open-audit.ts'
+import { type AuditLog } from '#audit/open-audit.ts'
 import { searchAudit } from '#audit/search.ts'
-import { systemClock } from '#leaf/clock.ts'
-import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import { noPostgres, startPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'
 import { isApp } from '../../state/test/contract.ts'
-import {
-  afterwards,
-  fillDisk,
-  smallDisk,
-  temporaryFolder,
-  testLog,
-  until,
-} from '../../state/test/state-folder.ts'
-import { clientOf } from './shared-ledger.ts'
+import { afterwards, fillDisk, smallDisk, testLog, until } from '../../state/test/state-folder.ts'
+import { clientOf, startWriter, type Writer } from './shared-ledger.ts'
 
 const reserveBytes = 1 << 20
 const documents = [{ doctype: 'Patient', names: ['PAT-1'], count: 1 }]
 const seen = { type: 'tool.call', status: 'ok', user: 'ann@example.com', documents } as const
-
-interface Writer {
-  readonly audit: AuditLog
-  readonly store: PostgresStore
-  readonly folder: string
-  close(): Promise<void>
-}
 
 describe(
   'the audit log of a daemon whose database has a full disk',
@@ -165,21 +149,8 @@ describe(
       assert.match((await again.audit.verify()).faults.join('\n'), /lines were missing here/)
     })
 
-    async function start(t: TestContext, url: string, folder?: string): Promise<Writer> {
-      const home = folder ?? join(await temporaryFolder(t), 'audit')
-      const log = testLog()
-      const store = await openPostgresStore({ url, clock: systemClock, log })
-      const audit = await openAudit({ folder: home, store, clock: store.clock, log, reserveBytes })
-      let closed = false
-      const close = async (): Promise<void> => {
-        if (closed) return
-        closed = true
-        await audit.close()
-        await store.close()
-      }
-      afterwards(t, close)
-      return { audit, store, folder: home, close }
-    }
+    const start = (t: TestContext, url: string, folder?: string): Promise<Writer> =>
+      startWriter(t, url, { reserveBytes, ...(folder !== undefined && { state: dirname(folder) }) })
   },
 )
 

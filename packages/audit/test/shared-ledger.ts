@@ -27,7 +27,7 @@ export async function startWriter(
     state,
     clock = systemClock,
     ...options
-  }: { state?: string; clock?: Clock } & Pick<AuditOptions, 'settings' | 'restored'> = {},
+  }: { state?: string; clock?: Clock } & Pick<AuditOptions, 'settings' | 'restored' | 'reserveBytes'> = {},
 ): Promise<Writer> {
   const home = state ?? (await temporaryFolder(t))
   const log = testLog()
