@@ -34,7 +34,7 @@ const afterInstall = `Now set the public address in ${siteInUnits}/config/settin
 Every other command works on this service when it is given to assistant-corectl: assistant-corectl status`
 const afterUpgrade = `To take this version into use:
   systemctl restart assistant-core.service 'assistant-core@*'`
-const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core, /var/backups/assistant-core, the user assistant-core.`
+const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core*, /var/backups/assistant-core, the user assistant-core.`
 
 const flags = {
   systemd: '--systemd: as a systemd service',
