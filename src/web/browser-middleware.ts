@@ -112,11 +112,13 @@ export function knownVisitor(ctx: Context, deps: BrowserDeps): string | undefine
   return secret?.startsWith('ac_vs_') && secret.length === 49 ? secret : undefined
 }
 
-/** Returns the value of a cookie, the first of that name (RFC 6265 §5.4). */
+/**
+ * Returns the value of a cookie, the first of that name (RFC 6265 §5.4). Only plain spaces are left out: with any other in front,
+ * browsers take a name for one without the prefix `__Host-`, which other hosts of the domain may set.
+ */
 function cookieOf(ctx: Exchange, name: string): string | undefined {
-  const all = ctx.get('Cookie').split(';')
-  const found = all.map((pair) => pair.trim()).find((pair) => pair.startsWith(`${name}=`))
-  return found?.slice(name.length + 1)
+  const all = ctx.get('Cookie').split(/; */)
+  return all.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
 }
 
 function sessionCookie(deps: BrowserDeps): string {

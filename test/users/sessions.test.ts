@@ -74,4 +74,22 @@ describe('browser sessions', () => {
     assert.equal((await server.sessions.find(secret))?.user.id, 'sales@example.com')
     assert.equal(await server.sessions.find(planted), undefined)
   })
+
+  it('are not found by a cookie whose name only looks like theirs, as another host of the domain may set', async (t) => {
+    const server = await startServer(t, { publicUrl: 'https://assistant.example' })
+    const planted = await server.sessions.open({
+      user: 'hr@example.com',
+      method: 'password',
+      address: '192.0.2.1',
+    })
+    const answered = async (cookie: string): Promise<number> => {
+      const headers = { Cookie: cookie }
+      return (await fetch(server.url + pages.account.path, { redirect: 'manual', headers })).status
+    }
+    const own = `__Host-assistant_core_session=${planted}`
+    assert.equal(await answered(`other=1;  ${own}`), 200)
+    // Browsers keep the prefix `__Host-` for cookies of one host, but not after a space of another kind.
+    for (const before of ['\u00a0', 'other=1; \u00a0', 'other=1;\u00a0 ', 'other=1; \t'])
+      assert.equal(await answered(before + own), 303, JSON.stringify(before))
+  })
 })
