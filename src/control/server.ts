@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { http } from '#leaf/node-http.ts'
+import { compileSchema } from '#leaf/schema.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Services } from '../house/services.ts'
 import { operations, type Operations } from './index.ts'
@@ -24,6 +25,9 @@ import '../documents/importing/import-target.ts'
 import '../documents/state-problems.ts'
 import '../documents/told-outcomes.ts'
 import './status.ts'
+
+// What compiles schemas as well: a first look cannot tell this one.
+compileSchema({ not: {} })(null)
 
 /** Listens in the state folder. The holder of the state's lock owns the socket, so a left-over one is removed. */
 export async function listenForControl(services: Services): Promise<{ close: () => Promise<void> }> {

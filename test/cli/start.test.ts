@@ -9,10 +9,12 @@ import { folders } from './running-service.ts'
 const dist = resolve(import.meta.dirname, '../../dist')
 const program = resolve(import.meta.dirname, '../../bin/assistant-core')
 
-/** Returns which of Node's own modules a program of the project's modules loads. */
+/** Returns which of Node's own modules and of those in CommonJS a program of the project's modules loads. */
 function builtInsOf(...modules: readonly string[]): string {
   const imports = modules.map((name) => `await import(${JSON.stringify(join(dist, name))})`)
-  const script = `${imports.join('\n')}\nprocess.stdout.write(process.moduleLoadList.join('\\n'))`
+  const script = `${imports.join('\n')}\nconst { createRequire } = await import('node:module')
+const required = Object.keys(createRequire(${JSON.stringify(program)}).cache)
+process.stdout.write([...process.moduleLoadList, ...required].join('\\n'))`
   return execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })
 }
 
@@ -57,5 +59,8 @@ describe('a start', () => {
     const loaded = builtInsOf('cli/main.js', 'daemon.js', ...parts.map((part) => `house/${part}.js`))
     assert.match(loaded, /^NativeModule http$/m)
     assert.doesNotMatch(loaded, /undici/)
+    // What only some schemas need is there all the same: by then its files may be of another version.
+    assert.match(loaded, /\/ajv\//)
+    assert.doesNotMatch(builtInsOf('cli/main.js'), /\/ajv\//)
   })
 })
