@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import type { HostViews } from '../mcp/call.ts'
-import { shownCall } from './call-subject.ts'
+import { shownCall } from './documents/call-subject.ts'
 import { messages } from './messages.ts'
 import { minuteIn, type Render } from './views.ts'
 

@@ -23,7 +23,7 @@ import { pageEndpoint } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
 import { admitted, noteWaiting, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'
 import type { TypedField } from './reader.ts'
-import { type ShownForm, shownForm } from './typed-form.ts'
+import { type ShownForm, shownForm } from './forms/typed-form.ts'
 import { languageOf, readerOf } from './views.ts'
 
 /** What a form's fault says beyond its message. */

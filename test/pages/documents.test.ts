@@ -572,7 +572,7 @@ async function anyOf(service: RunningService, doctype: string, filters: unknown)
 async function asAdmin({ daemon }: RunningService, tool: string, args: object): Promise<unknown> {
   const { services } = daemon
   const { principalFor } = await import('../../src/core/principal.ts')
-  const { outcomeOfTool } = await import('../../src/pages/use-tool.ts')
+  const { outcomeOfTool } = await import('../../src/pages/documents/use-tool.ts')
   const principal = principalFor(services.people().find('admin@example.com')!, 'test')
   const { text, isError } = await outcomeOfTool(
     services,

@@ -9,7 +9,7 @@ import { compileSchema } from '#leaf/schema.ts'
 import { settingsSchema } from '../../src/core/settings.ts'
 import { defaultSettings } from '../../src/settings/read-settings.ts'
 import { messages } from '../../src/pages/messages.ts'
-import { everySetting } from '../../src/pages/setting-fields.ts'
+import { everySetting } from '../../src/pages/admin/setting-fields.ts'
 import { startServer } from '../oauth/server.ts'
 
 const pages = join(import.meta.dirname, '../../src/pages')
@@ -18,7 +18,7 @@ const textOf = (file: string): string => readFileSync(file, 'utf8')
 const texts = views.map((name) => textOf(join(pages, 'views', name)))
 const sources = [
   ...texts,
-  ...readdirSync(pages)
+  ...readdirSync(pages, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => textOf(join(pages, name))),
 ]
@@ -27,7 +27,7 @@ const source = join(import.meta.dirname, '../../src')
 
 /** The files whose faults forms show: of documents, reports, prompts, people, and of forms themselves. */
 const reached =
-  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|sources\/(source-door|table-source)|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments|previews|render)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/[\w-]+|tools\/gate\/calls)\.ts$/
+  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|sources\/table-source|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments|previews|render)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/(?:[a-z]+\/)?[\w-]+|tools\/gate\/calls)\.ts$/
 
 /** What only calls of tools and programs can meet: no form asks so. */
 const ofTools = [
@@ -199,7 +199,9 @@ describe('the messages of the pages', () => {
     const german = messages.de
     const drawn = readdirSync(source, { recursive: true, encoding: 'utf8' })
       .filter((name) => reached.test(name))
-      .flatMap((name) => sentencesIn(textOf(join(source, name))))
+      .map((name) => join(source, name))
+      .concat(join(source, '../packages/sources/src/source-door.ts'))
+      .flatMap((name) => sentencesIn(textOf(name)))
     assert.ok(drawn.length > 150, `${drawn.length} sentences were drawn`)
     const mute = [...new Set(drawn)].filter((sentence) => {
       const said = whole[sentence] ?? filled(sentence)

@@ -39,7 +39,9 @@ describe('the one form', () => {
   })
 
   it('is written in no page outside of the views', () => {
-    const sources = readdirSync(pages).filter((name) => name.endsWith('.ts'))
+    const sources = readdirSync(pages, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.ts'),
+    )
     const wrong = sources.filter((name) => inputsIn(readFileSync(join(pages, name), 'utf8')).length > 0)
     assert.deepEqual(wrong, [])
   })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { principalFor } from '../../src/core/principal.ts'
-import { outcomeOfTool } from '../../src/pages/use-tool.ts'
+import { outcomeOfTool } from '../../src/pages/documents/use-tool.ts'
 import { folders, runService, type RunningService } from '../cli/running-service.ts'
 import { audited, page, password, signIn } from './administered.ts'
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { messages } from '../../src/pages/messages.ts'
 import { inputText, instantOf, plainNumber, type Reader, type TypedField } from '../../src/pages/reader.ts'
-import { marksOf, touchedIn } from '../../src/pages/form-marks.ts'
-import { givenIn, shownForm } from '../../src/pages/typed-form.ts'
+import { marksOf, touchedIn } from '../../src/pages/forms/form-marks.ts'
+import { givenIn, shownForm } from '../../src/pages/forms/typed-form.ts'
 import { readParams } from '../../src/web/params.ts'
 
 const english: Reader = { language: 'en', timeZone: 'UTC' }

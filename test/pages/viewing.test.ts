@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AuditEvent } from '#audit/audit.ts'
-import { viewed } from '../../src/pages/viewing.ts'
+import { viewed } from '../../src/pages/documents/viewing.ts'
 import { AppError } from '#leaf/errors.ts'
 import { getDocument, listDocuments } from '../../src/documents/asking/reading.ts'
 import { listAudit, openCompany, plain, sales } from '../documents/trading-company.ts'

@@ -1,0 +1,134 @@
+/** What the daemon holds itself as rows of a list: asked for, ordered and paged by the language in which documents are. */
+import { all, type Condition, following, not, sorting, type SortKey, tester } from '#state/questions.ts'
+import {
+  type Comparing,
+  conditionOf,
+  type Filter,
+  readFilters,
+  readOrder,
+} from '../../documents/asking/filters.ts'
+import { cursorOf, readCursor } from '../../documents/asking/reading.ts'
+import type { Field } from '../../documents/platform/platform.ts'
+import { shownValue } from '../documents/document-words.ts'
+import type { FoundRows, RowSource } from './lists.ts'
+import type { Reader } from '../reader.ts'
+import {
+  type Askable,
+  type AskedField,
+  inputsFor,
+  type RecordQuestion,
+} from '../documents/record-question.ts'
+
+/** A row that is held. */
+export interface HeldRow {
+  readonly id: string
+  readonly name: string
+  /** The values of fields that have several, one by one; the field itself holds them as a text. */
+  readonly several?: readonly Readonly<Record<string, string>>[]
+  readonly [field: string]: unknown
+}
+
+/** Who asks, and when. */
+export interface HeldAsker {
+  readonly user: string
+  readonly reader: Reader
+  readonly now: number
+}
+
+/** What a list of such rows is made of. */
+export interface Held {
+  readonly head: AskedField
+  /** All its fields, and which of them are columns where none are chosen. */
+  readonly fields: readonly AskedField[]
+  readonly usual: readonly string[]
+  readonly several?: ReadonlySet<string>
+  /** The order where none is asked for. */
+  readonly order: readonly SortKey[]
+  /** Returns the rows that have the words, the best first; all of them without words. */
+  readonly rows: (words: string) => Promise<readonly HeldRow[]> | readonly HeldRow[]
+}
+
+/** Returns by what such a list can be asked for. */
+export function heldAskable(
+  { head, fields }: Pick<Held, 'head' | 'fields'>,
+  word: (name: string) => string,
+): Askable {
+  return {
+    inputs: fields.flatMap((field) => inputsFor(field, word)),
+    fields: fields.filter(({ name }) => name !== head.name),
+  }
+}
+
+/** Returns such rows as a source. */
+export function heldRows(held: Held, { user, reader, now }: HeldAsker): RowSource {
+  const { head, fields, usual } = held
+  const beside = fields.filter(({ name }) => name !== head.name)
+  const known = new Map(fields.map((field) => [field.name, { ...plain, ...field }]))
+  const asked: Comparing = {
+    doctype: { name: '', fields: known, rules: [], origin: { columns: {} } },
+    asker: { principal: { user }, now },
+    knows: () => true,
+    queryable: () => true,
+    masks: () => false,
+  }
+  return {
+    head,
+    columns: ({ columns, filters, order }) => {
+      if (columns.length > 0) return beside.filter(({ name }) => columns.includes(name))
+      const wanted = new Set([...usual, ...filters.map(([field]) => field), order.replace(' desc', '')])
+      return beside.filter(({ name }) => wanted.has(name))
+    },
+    find: (question, _, limit) => found(held, asked, question, limit),
+    worded: (rows, columns) =>
+      Promise.resolve(
+        rows.map((row) => columns.map((column) => shownValue(column, row[column.name], reader, row))),
+      ),
+  }
+}
+
+const plain: Omit<Field, 'name' | 'label' | 'type'> = {
+  description: '',
+  required: false,
+  unique: false,
+  readOnly: true,
+  allowOnSubmit: false,
+  indexed: false,
+  options: [],
+  level: 0,
+  source: '',
+}
+
+async function found(
+  { rows, order: usualOrder, ...held }: Held,
+  asked: Comparing,
+  { words, filters, order, after, offset }: RecordQuestion,
+  limit: number,
+): Promise<FoundRows> {
+  const holds = tester(all(...readFilters(asked, filters).map(heldCondition(held))))
+  const keys = order === '' ? usualOrder : readOrder(asked, order)
+  const fitting = (await rows(words.trim())).filter((row) => holds(row))
+  const counted = { total: fitting.length, moreThanTotal: false }
+  if (words.trim() !== '' && order === '') {
+    const data = fitting.slice(offset, offset + limit)
+    const isMore = offset + limit < fitting.length
+    return { ...counted, data, next: isMore ? { offset: String(offset + limit) } : undefined }
+  }
+  const isNext = after === undefined ? () => true : tester(following(keys, readCursor(after, keys)))
+  const rest = fitting.filter((row) => isNext(row)).toSorted(sorting(keys))
+  const data = rest.slice(0, limit)
+  return {
+    ...counted,
+    data,
+    next: rest.length > limit ? { after: cursorOf(keys, data.at(-1)!) } : undefined,
+  }
+}
+
+/** A field of several values equals what one of them does. */
+function heldCondition({ several = new Set() }: Pick<Held, 'several'>): (filter: Filter) => Condition {
+  return (filter) => {
+    const { field, operator, value } = filter
+    if (!several.has(field) || !/^!?=$/.test(operator)) return conditionOf([filter])
+    const has: Condition = { call: 'shares', of: [{ field: 'several', column: field }, { value: [value] }] }
+    return operator === '=' ? has : not(has)
+  }
+}
