@@ -25,7 +25,7 @@ describe('adding', () => {
 
   it('an operation: written in control/<noun>.ts, listed in control/index.ts, asked by its command, another one, or a page', () => {
     const pattern = /(?:defineOperation\(\{|methodOperation\([^{]*\{)(?:\s*\/\/.*)*\s*name: '([\w.]+)'/g
-    const written = [...matches('control', pattern), ...matches('control/doctor', pattern)]
+    const written = matches('control', pattern)
     assert.deepEqual(written.toSorted(), Object.keys(operations).sort())
     const asked = new Set([
       ...matches('cli', /\b(?:operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
@@ -104,7 +104,7 @@ function specifiers(file: string, pattern: RegExp): string[] {
 }
 
 function matches(folder: string, pattern: RegExp): string[] {
-  return readdirSync(join(src, folder))
+  return readdirSync(join(src, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) => [...readFileSync(join(src, folder, file), 'utf8').matchAll(pattern)])
     .map((match) => match[1]!)
