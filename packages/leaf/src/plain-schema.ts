@@ -67,6 +67,8 @@ export class FirstLook {
     if (word === 'enum') return isPlain(wanted) ? (wanted as unknown[]).includes(value) : undefined
     if (word === 'const') return isPlain([wanted]) ? wanted === value : undefined
     if (word === 'oneOf' || word === 'anyOf') return this.#choose(word, wanted as Schema[], value)
+    // Some formats are of numbers: `int32`.
+    if (word === 'format' && typeof value === 'number') return undefined
     if (ofText.test(word)) return typeof value !== 'string' || this.#askText(word, wanted, value)
     if (ofNumber.test(word))
       return (

@@ -112,6 +112,9 @@ describe('a first look', () => {
         undefined,
         JSON.stringify(asked),
       )
+    const small = { type: 'integer', format: 'int32' }
+    assert.equal(new FirstLook(small, false, texts).at(2 ** 40), undefined)
+    assert.equal(compileSchema(small)(2 ** 40).length, 1, 'a number beyond its format got through')
     const parts = { properties: { a: {} }, patternProperties: { '^x': {} }, additionalProperties: false }
     assert.equal(new FirstLook(parts, false, texts).at({ x: 1 }), undefined)
   })
