@@ -2,5 +2,6 @@
 export { faultOf } from './faults.ts'
 export type { Ask } from './mysql-faults.ts'
 export { isDenied, isDoubtful, sourceRefusal } from './source-door.ts'
+export { grace } from './source-limits.ts'
 export { inReadOnly, tellCaller } from './source-pool.ts'
 export { typesOf } from './sql-values.ts'

@@ -6,7 +6,7 @@
 import { type Connection, DatabaseError, type Pool, type PoolClient } from 'pg'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import { lookMilliseconds } from '#sources/sources.ts'
-import { inReadOnly, tellCaller, typesOf } from '#sources/asking.ts'
+import { grace, inReadOnly, tellCaller, typesOf } from '#sources/asking.ts'
 import type { Fault, SourceDocument } from '#site/site-files.ts'
 import { placeAt } from '#leaf/places.ts'
 import { SiteFault, statementFault } from '#site/checking.ts'
@@ -163,6 +163,7 @@ function sqlTool(definition: SqlDefinition, { source, pool, doubted }: SqlParts)
         const query = {
           ...pagedQuery(definition, { text: whole, values, most: maxRows }, args),
           queryMode: 'extended',
+          query_timeout: milliseconds + grace,
         }
         const { rows, fields } = await client.query<Record<string, unknown>>(query)
         requireColumns(fields)

@@ -425,6 +425,16 @@ describe('a SQL tool', { skip: noPostgres ?? false }, () => {
     assert.equal((await call(boss, 'sleep', { s: 0 })).isError, false)
   })
 
+  it('may take as long as it says itself, and longer than questions to documents of its source', async (t) => {
+    const { port } = await startPostgres(t)
+    const site = sleeping(port)
+    const sources = site['config/sources.yaml'].replace('type: postgres,', '$& timeout_seconds: 1,')
+    const { call } = await open(t, { ...site, 'config/sources.yaml': sources })
+    // What else is asked of this source has ten seconds.
+    const { text, isError } = await call(boss, 'sleep', { s: 10.2 })
+    assert.equal(isError, false, text)
+  })
+
   it('fails alone when its connection breaks in the middle of a statement, and the daemon goes on', async (t) => {
     const { port, admin } = await startPostgres(t)
     const { call } = await open(t, sleeping(port))
