@@ -41,7 +41,7 @@ describe('a daemon that needs a core', () => {
   it('is busy when it was in each of five minutes', async () => {
     const metrics = new ProcessMetrics()
     const idle = async (): Promise<void> => {
-      await delay(100)
+      await delay(1000)
       metrics.minute()
     }
     const work = (minutes: number): void => {
