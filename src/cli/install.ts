@@ -23,6 +23,7 @@ interface Step {
 /** Paths on which the units and this command agree. */
 const launcherInUnits = '/usr/bin/assistant-core'
 const siteInUnits = '/etc/assistant-core'
+const severalUnit = '/etc/systemd/system/assistant-core@.service'
 const defaultsFile = '/etc/default/assistant-core'
 
 const defaults = `# Local choices of the assistant-core service; systemd reads this file.
@@ -110,7 +111,7 @@ function ownFiles(root: string, command: Command): readonly (readonly [string, s
   )
   return [
     ...units.map((name) => [join(root, '/etc/systemd/system', name), part(name)] as const),
-    [join(root, '/etc/systemd/system/assistant-core@.service'), oneOfSeveral(part('assistant-core.service'))],
+    [join(root, severalUnit), oneOfSeveral(part('assistant-core.service'))],
     [join(root, '/etc/sysusers.d/assistant-core.conf'), part('assistant-core.sysusers')],
     [join(root, '/etc/tmpfiles.d/assistant-core.conf'), part('assistant-core.tmpfiles')],
     [join(root, '/usr/local/sbin/assistant-corectl'), part('assistant-corectl'), 0o755],
@@ -162,13 +163,16 @@ function uninstallSteps(root = '', command: Command): readonly Step[] {
     contentOf(what) === text
       ? { action: 'remove', what, do: () => rmSync(what) }
       : { action: 'keep', what, why: kept }
+  // A release before 2.16 wrote no such unit, and what is not there cannot be disabled.
+  const several = existsSync(join(root, severalUnit))
+    ? ['stop assistant-core@*.service', 'disable assistant-core@.service']
+    : []
   return [
-    run('systemctl stop assistant-core@*.service', root),
+    ...several.map((words) => run(`systemctl ${words}`, root)),
     run(
       'systemctl disable --now assistant-core.service assistant-core.socket assistant-core-backup.timer',
       root,
     ),
-    run('systemctl disable assistant-core@.service', root),
     ...ownFiles(root, command).map(([what, text]): Step =>
       existsSync(what)
         ? removal(what, text, 'was changed; remove it yourself')

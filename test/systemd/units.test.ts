@@ -238,12 +238,17 @@ describe('install --systemd', () => {
     assert.doesNotMatch(again.stdout, /"write"/)
 
     appendFileSync(join(root, 'etc/systemd/system/assistant-core.service'), '# mine\n')
+    const removal = ['uninstall', '--systemd', '--root', root, '--dry-run', '--json']
+    const disabling = /systemctl disable assistant-core@\.service/
+    assert.match((await runCli(removal)).stdout, disabling)
     assert.equal((await runCli(['uninstall', '--systemd', '--root', root])).code, 0)
     assert.deepEqual(
       paths().filter((path) => !path.startsWith('/etc/assistant-core/')),
       ['/etc/systemd/system/assistant-core.service'],
     )
     assert.ok(existsSync(join(root, 'etc/assistant-core/config/settings.yaml')))
+    // Disabling a unit that is not there failed, as after a release that wrote none, and the rest stayed.
+    assert.doesNotMatch((await runCli(removal)).stdout, disabling)
   })
 })
 
