@@ -1,6 +1,5 @@
 /** A first look agrees with what is compiled wherever it answers, and answers almost always. */
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import { FirstLook } from '../src/plain-schema.ts'
 import { schemaPatterns } from '../src/pattern.ts'
@@ -71,17 +70,6 @@ function compiled(schema: Schema, defaults = false): (value: unknown) => boolean
 }
 
 describe('a first look', () => {
-  // The first of all tests here: the others load it.
-  it('is all that what fits needs: Ajv is loaded for what does not', () => {
-    const isLoaded = (): boolean =>
-      Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('/ajv/'))
-    const check = compileSchema({ type: 'object', properties: { a: { format: 'email', type: 'string' } } })
-    assert.deepEqual(check({ a: 'jo@example.com' }), [])
-    assert.equal(isLoaded(), false)
-    assert.equal(check({ a: 'jo' }).length, 1)
-    assert.equal(isLoaded(), true)
-  })
-
   it('answers as what is compiled does, or not at all', () => {
     let unknown = 0
     for (const schema of schemas) {
