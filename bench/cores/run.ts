@@ -18,7 +18,7 @@ import { paths } from '../../src/oauth/urls.ts'
 import { inDatabase, noPostgres, startPostgres, type TestPostgres } from '../../test/helpers/postgres.ts'
 import { median, startService, stopServerProcesses, table, usedBy, usedByThread } from '../server-process.ts'
 
-const [calls = 3000, rounds = 5] = process.argv.slice(2).map(Number)
+const [calls = 800, rounds = 1] = process.argv.slice(2).map(Number)
 /** Calls that a daemon answers before it is measured. */
 const warmUp = 4000
 const connections = 16
