@@ -1,5 +1,6 @@
 import { unknownName } from '#leaf/names.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument } from '#site/checking.ts'
 import type { Fault, SourceDocument } from '#site/site-files.ts'
 import type { Category } from './words.ts'
@@ -26,7 +27,7 @@ export const categoriesSchema = objectWith({
   },
 }) satisfies JSONSchema
 
-const check = compileSchema(categoriesSchema)
+const check = fileSchema(categoriesSchema)
 
 /** A category, with a function that makes a fault at its place in the file. */
 export interface ReadCategory {

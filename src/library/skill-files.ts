@@ -6,7 +6,8 @@
 import { fileDigest } from '#site/reading.ts'
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument } from '#site/checking.ts'
 import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import { visibilityFaults } from './access.ts'
@@ -43,7 +44,7 @@ export const skillSchema = objectWith(
   },
 ) satisfies JSONSchema
 
-const check = compileSchema(skillSchema)
+const check = fileSchema(skillSchema)
 
 const mostFiles = 512
 const mostBytes = 16 * 1024 * 1024

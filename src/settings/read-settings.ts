@@ -1,5 +1,6 @@
 import { didYouMean } from '#leaf/names.ts'
-import { compileSchema, unknownKeyText } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { unknownKeyText } from '#leaf/schema.ts'
 import { linesOf, settingsSchema, settingsVersion, type Settings } from '../core/settings.ts'
 import { requiredDocument } from '#site/checking.ts'
 import { checkSettings, warnOfSettings } from './check-settings.ts'
@@ -9,7 +10,7 @@ import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 /** The path of the settings in a site. */
 export const settingsFile = 'config/settings.yaml'
 
-const check = compileSchema(settingsSchema, { defaults: true })
+const check = fileSchema(settingsSchema, { defaults: true })
 
 type Path = readonly (string | number)[]
 type Section = Record<string, unknown>

@@ -1,5 +1,6 @@
 /** Reads `config/sources.yaml`: databases of others, for SQL tools and for doctypes whose documents lie there. */
-import { compileSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type JSONSchema } from '#leaf/schema.ts'
 import { objectWith } from '#leaf/object-schema.ts'
 import { checkDocument } from '#site/checking.ts'
 import type { Fault, SiteFiles } from '#site/site-files.ts'
@@ -15,7 +16,7 @@ export type Sources = Readonly<Record<string, Source>>
 
 /** The file that names databases. */
 export const sourcesFile = 'config/sources.yaml'
-const checkSources = compileSchema(sourcesSchema)
+const checkSources = fileSchema(sourcesSchema)
 
 /** Reads the file, if the site has it. */
 export function readSources(files: SiteFiles, faults: Fault[]): Sources {

@@ -5,7 +5,8 @@
 import { objectWith } from '#leaf/object-schema.ts'
 import { references } from '#leaf/references.ts'
 import { assistantAdmin, assistantUser, systemManager } from '../core/principal.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument, checkReferences, requiredDocument } from '#site/checking.ts'
 import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import { peopleOf, type People, type Role, type User } from './people.ts'
@@ -58,8 +59,8 @@ export const usersSchema = objectWith({
   },
 }) satisfies JSONSchema
 
-const checkRoles = compileSchema(rolesSchema, { defaults: true })
-const checkUsers = compileSchema(usersSchema, { defaults: true })
+const checkRoles = fileSchema(rolesSchema, { defaults: true })
+const checkUsers = fileSchema(usersSchema, { defaults: true })
 
 /** Reads the site's users and roles. Faults are collected; with any, the answer is incomplete. */
 export function readPeople(files: SiteFiles, faults: Fault[]): People {

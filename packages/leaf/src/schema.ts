@@ -12,7 +12,6 @@ import { AppError, messageOf } from './errors.ts'
 import { meantOrKnown } from './names.ts'
 import { decidedBy } from './who-decides.ts'
 import { canonical } from './strict-json.ts'
-import { FirstLook, type Texts } from './plain-schema.ts'
 import { referenceKeyword } from './references.ts'
 import { followReference, schemaPatterns, unreadablePatterns } from './pattern.ts'
 
@@ -44,27 +43,21 @@ export function compileSchema(
   const engine = options.defaults ? filling : checking
   const known = engine.checks.get(schema as object)
   if (known) return known
-  const whole = schema as Record<string, unknown>
-  const look = new FirstLook(whole, options.defaults ?? false, texts)
-  let looks = 0
   let compiled: Check | undefined
   const check = orProblem((value) => {
-    if (!compiled && looks++ < mostLooks && look.at(value) === true) return []
-    return (compiled ??= engine.compile(whole))(value)
+    return (compiled ??= engine.compile(schema as Record<string, unknown>))(value)
   })
   engine.checks.set(schema as object, check)
   return check
 }
 
-/** The values that are only looked at: as many cost what compiling costs. */
-const mostLooks = 100
-
 /** Ajv, most of whose time is its loading: many runs need none. */
 const load = createRequire(import.meta.url)
 
-const texts: Texts = {
+/** Tests of texts as a compiled check makes them: by a pattern, and by the name of a format, of those that are patterns. */
+export const schemaTexts = {
   pattern: schemaPatterns,
-  format: (name) => {
+  format: (name: string): RegExp | undefined => {
     const { fullFormats } = load('ajv-formats/dist/formats.js') as typeof FormatList
     const found = fullFormats[name as keyof typeof fullFormats]
     return found instanceof RegExp && name !== 'url' ? found : undefined
@@ -72,7 +65,7 @@ const texts: Texts = {
 }
 
 /** Makes a check say that a value takes too long, instead of throwing it. */
-function orProblem(check: Check): Check {
+export function orProblem(check: Check): Check {
   return (value) => {
     try {
       return check(value)

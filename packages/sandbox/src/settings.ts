@@ -1,6 +1,7 @@
 /** The share of the machine for work beside the daemon, as settings of the site. */
 import { objectWith } from '#leaf/object-schema.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { flag, nonNegative, positive, section } from '#leaf/setting-types.ts'
 
 /** The section `analysis` of the settings. */
@@ -55,6 +56,6 @@ export type SandboxSettings = FromSchema<typeof sandboxSettings>
 /** Returns the defaults without a site, for tests and for parts that are opened alone. */
 export function defaultSandboxSettings(): SandboxSettings {
   const settings = {}
-  compileSchema(objectWith({ analysis: sandboxSettings }), { defaults: true })(settings)
+  fileSchema(objectWith({ analysis: sandboxSettings }), { defaults: true })(settings)
   return (settings as { analysis: SandboxSettings }).analysis
 }

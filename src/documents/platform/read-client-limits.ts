@@ -1,5 +1,6 @@
 /** Reads `config/clients.yaml`: the most that OAuth clients may use, whoever they act for. */
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument, checkReferences } from '#site/checking.ts'
 import type { Fault, SiteFiles } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
@@ -27,7 +28,7 @@ export const clientsSchema = objectWith({
   },
 }) satisfies JSONSchema
 
-const checkClients = compileSchema(clientsSchema)
+const checkClients = fileSchema(clientsSchema)
 
 /** Reads the limits, in the order of the file. */
 export function readClientLimits(files: SiteFiles, faults: Fault[], people: People): ClientLimit[] {

@@ -1,6 +1,6 @@
 /** Reads `config/doctypes/*.yaml`; every fault is collected with its place, none is thrown. */
 import { asserted, bound, residueOf } from '#state/questions.ts'
-import { compileSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
 import { checkDocument, checkReferences, type NameSet } from '#site/checking.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
@@ -12,7 +12,7 @@ import { readFields, withAmendedFrom } from './read-fields.ts'
 import { readOrigin, withWrites } from './read-origin.ts'
 import { readTranslations } from './translations.ts'
 
-const checkDoctype = compileSchema(doctypeSchema)
+const checkDoctype = fileSchema(doctypeSchema)
 
 /** Reads the doctypes of the site. */
 export function readDoctypes(

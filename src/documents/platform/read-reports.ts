@@ -1,7 +1,8 @@
 /** Reads `config/reports/*.yaml`. */
 import { unknownName } from '#leaf/names.ts'
 import { references } from '#leaf/references.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument, checkReferences } from '#site/checking.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
@@ -67,7 +68,7 @@ export const reportSchema = objectWith(
 ) satisfies JSONSchema
 
 type ReportSource = FromSchema<typeof reportSchema>
-const checkReport = compileSchema(reportSchema)
+const checkReport = fileSchema(reportSchema)
 
 /** Reads the reports, by name. */
 export function readReports(

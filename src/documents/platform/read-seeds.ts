@@ -1,7 +1,8 @@
 /** Reads `config/seeds/*.yaml`, which nobody needs but who checks the site or fills an empty state: large ones take seconds. */
 import { fileDigest, parseSource } from '#site/reading.ts'
 import { unknownName } from '#leaf/names.ts'
-import { compileSchema, type Problem } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type Problem } from '#leaf/schema.ts'
 import { isMissing } from '../../core/values.ts'
 import { checkDocument, checkReferences, findSecrets } from '#site/checking.ts'
 import { fileFault, type Fault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
@@ -9,8 +10,8 @@ import { readValue } from '../values.ts'
 import type { Doctype, Field, Platform } from './platform.ts'
 import { makerSchema, type Seed, type SeedMaker, seedSchema, seedsSchema } from './seed-schema.ts'
 
-const checkSeeds = compileSchema(seedsSchema)
-const checkMaker = compileSchema(makerSchema)
+const checkSeeds = fileSchema(seedsSchema)
+const checkMaker = fileSchema(makerSchema)
 
 type Path = readonly (string | number)[]
 

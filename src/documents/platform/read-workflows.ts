@@ -1,7 +1,8 @@
 /** Reads `config/workflows/*.yaml` and adds a `workflow_state` field to the doctypes that they move. */
 import { unknownName } from '#leaf/names.ts'
 import { references } from '#leaf/references.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkDocument, checkReferences } from '#site/checking.ts'
 import { documentsIn, type Fault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
@@ -40,7 +41,7 @@ export const workflowSchema = objectWith(
 ) satisfies JSONSchema
 
 type WorkflowSource = FromSchema<typeof workflowSchema>
-const checkWorkflow = compileSchema(workflowSchema)
+const checkWorkflow = fileSchema(workflowSchema)
 
 /** Reads the workflows, by doctype; adds the field that holds the state to each doctype. */
 export function readWorkflows(

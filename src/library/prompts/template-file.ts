@@ -3,7 +3,8 @@ import { fileDigest } from '#site/reading.ts'
 import type { Place } from '#leaf/places.ts'
 import { posix } from 'node:path'
 import { AppError } from '#leaf/errors.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import { checkInPart } from '#site/checking.ts'
 import type { Fault, SourceDocument } from '#site/site-files.ts'
 import { compileArguments, linkProblems, problemsLine, type ArgumentCheck, type LinkCheck } from './arguments.ts'
@@ -110,7 +111,7 @@ export const templateSchema = objectWith(
 
 type FrontMatter = FromSchema<typeof templateSchema>
 
-const check = compileSchema(templateSchema)
+const check = fileSchema(templateSchema)
 
 /** Reads one template file; undefined when it has faults, all of which are reported. */
 export function readTemplate(document: SourceDocument, faults: Fault[]): ReadTemplate | undefined {

@@ -1,5 +1,5 @@
 /** The settings: those of business in the one form, and what the host decides as text. */
-import type { Document } from 'yaml'
+import { type Document, parseDocument } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import type { Services } from '../../house/services.ts'
 import { oldSection } from '../../settings/old-settings.ts'
@@ -68,7 +68,9 @@ async function formNow(visit: Visit, { services, editor, all }: Desk) {
   const isOld = valueAt(data, [oldSection]) !== undefined
   const older = 'the settings have an older layout; "assistant-core migrate" rewrites them'
   // An older layout may be why edits are refused, as it has no word that allows them.
-  const closed = isOld ? older : (refusal ?? (data === undefined ? unreadable : formRefusal(text)))
+  const closed = isOld
+    ? older
+    : (refusal ?? (data === undefined ? unreadable : formRefusal(parseDocument(text))))
   const fixed = closed !== undefined
   const source = data === undefined || isOld ? services.settings() : data
   const roles = [...services.people().roles.keys()]

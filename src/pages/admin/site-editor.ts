@@ -32,9 +32,8 @@ export const unreadable = 'the file cannot be read; its text must be mended firs
 const aliased =
   'the file repeats parts of itself by names (&name, *name); edit its text, as a form would lose them'
 
-/** Returns why no form can change a YAML text, if so. */
-export function formRefusal(text: string): string | undefined {
-  const document = parseDocument(text)
+/** Returns why no form can change a YAML file, if so. */
+export function formRefusal(document: Document.Parsed): string | undefined {
   if (document.errors.length > 0) return unreadable
   let found: string | undefined
   visit(document, { Alias: () => void (found = aliased) })
@@ -91,9 +90,9 @@ export function createSiteEditor(parts: SiteEditorParts) {
       const why = await refusalFor(parts, user)
       if (why !== undefined) throw new AppError('forbidden', why)
       const text = bytes.toString('utf8')
-      const unfit = formRefusal(text)
-      if (unfit !== undefined) throw new AppError('invalid', unfit)
       const document = parseDocument(text.replaceAll('\r\n', '\n'))
+      const unfit = formRefusal(document)
+      if (unfit !== undefined) throw new AppError('invalid', unfit)
       change(document)
       const written = document.toString({ lineWidth: 0 })
       const same = text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written

@@ -1,6 +1,7 @@
 /** Reads `config/tools.yaml`: the site's settings for each tool, and the tools that its people are offered. */
 import { references } from '#leaf/references.ts'
-import { compileSchema, type FromSchema, type JSONSchema } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { type FromSchema, type JSONSchema } from '#leaf/schema.ts'
 import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import { checkDocument, checkReferences, type NameSet } from '#site/checking.ts'
@@ -45,7 +46,7 @@ export const toolsSchema = objectWith(
   },
 ) satisfies JSONSchema
 
-const checkTools = compileSchema(toolsSchema)
+const checkTools = fileSchema(toolsSchema)
 
 /** The site's setting for one tool; where it is silent, the tool itself decides. */
 export interface ToolSetting extends Omit<Entry, 'roles'> {

@@ -1,7 +1,8 @@
 /** Reads the site's own tools: `config/tools/*.yaml`, `config/sources.yaml` and the modules in `tools/`. */
 import { placeIn } from '#leaf/places.ts'
 import { unknownName } from '#leaf/names.ts'
-import { compileSchema, pathText } from '#leaf/schema.ts'
+import { fileSchema } from '#leaf/file-schema.ts'
+import { pathText } from '#leaf/schema.ts'
 import { checkDocument, checkReferences, type NameSet, statementFault } from '#site/checking.ts'
 import { documentsIn, type Fault, fileFault, type SiteFiles, type SourceDocument } from '#site/site-files.ts'
 import { readSources, sourcesFile, type Sources } from '../../settings/sources.ts'
@@ -139,7 +140,7 @@ function take<T extends Definition>(
   checkFurther: (definition: T) => Iterable<DefinitionProblem>,
   { faults, warnings, names, documents, places, claim }: Taking,
 ): void {
-  const definition = checkDocument<T>(document, compileSchema(schema), faults)
+  const definition = checkDocument<T>(document, fileSchema(schema), faults)
   if (!definition) return
   checkReferences(document, schema, names, faults)
   for (const { path, message, isWarning, at } of checkFurther(definition)) {

@@ -2,17 +2,32 @@
  * A first look at a value by its schema: compiling a schema takes as long as looking at hundreds of values, and most
  * schemas of a start see one value, which fits. Of what it cannot read it says that it does not know.
  */
+import type { JSONSchema } from 'json-schema-to-ts'
+import { type Check, compileSchema, type CompileOptions, orProblem, schemaTexts } from './schema.ts'
 import { canonical } from './strict-json.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 /** Whether something fits; undefined where that is not known. */
 type Answer = boolean | undefined
 
-/** The tests of texts, which belong to whoever compiles: by a pattern, and by the name of a format. */
-export interface Texts {
-  pattern(source: string): { test(text: string): boolean }
-  format(name: string): RegExp | undefined
+type Texts = typeof schemaTexts
+
+/**
+ * Makes the same check for files of a site, whose schemas are ours, and most of which see one file that fits: what is surely right at
+ * a first look compiles nothing. What callers and programs send is left to what is compiled.
+ */
+export function fileSchema(
+  schema: JSONSchema | Record<string, unknown>,
+  options: CompileOptions = {},
+): Check {
+  const look = new FirstLook(schema as Record<string, unknown>, options.defaults ?? false, schemaTexts)
+  const compiled = compileSchema(schema, options)
+  let looks = 0
+  return orProblem((value) => (looks++ < mostLooks && look.at(value) === true ? [] : compiled(value)))
 }
+
+/** The values that are only looked at: as many cost what compiling costs. */
+const mostLooks = 100
 
 /** The words of a schema that say nothing of what fits; of a type all is said before. */
 const silent =

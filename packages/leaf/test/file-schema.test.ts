@@ -1,7 +1,7 @@
 /** A first look agrees with what is compiled wherever it answers, and answers almost always. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { FirstLook } from '../src/plain-schema.ts'
+import { fileSchema, FirstLook } from '../src/file-schema.ts'
 import { schemaPatterns } from '../src/pattern.ts'
 import { compileSchema } from '../src/schema.ts'
 
@@ -61,11 +61,9 @@ const inherited: readonly unknown[] = [JSON.parse('{"__proto__": 1}'), { constru
 const plain = [null, true, false, 0, 1, 1.5, 2, 4, -1, 1e21, NaN, Infinity]
 const values: readonly unknown[] = [...plain, ...words, ...lists, ...objects, ...inherited]
 
-/** Returns the check that is compiled: looks come first. */
+/** Returns the check that is compiled. */
 function compiled(schema: Schema, defaults = false): (value: unknown) => boolean {
   const check = compileSchema(structuredClone(schema), { defaults })
-  const looks = 200
-  for (let look = 0; look < looks; look++) for (const value of [{}, 'a', 1]) check(structuredClone(value))
   return (value) => check(value).length === 0
 }
 
@@ -136,13 +134,13 @@ describe('a first look', () => {
 
 describe('a check', () => {
   it('tells of a wrong schema also where a look would pass the value', () => {
-    const wrong = compileSchema({ type: 'string', pattern: '(' })
+    const wrong = fileSchema({ type: 'string', pattern: '(' })
     assert.deepEqual(wrong(1).length, 1)
-    assert.throws(() => compileSchema({ type: 'string', unheard: 1 })('a'), /unheard/)
+    assert.throws(() => fileSchema({ type: 'string', unheard: 1 })('a'), /unheard/)
   })
 
   it('finds the same problems behind many values that were only looked at', () => {
-    const check = compileSchema({ type: 'object', properties: { a: { maxLength: 2 } } })
+    const check = fileSchema({ type: 'object', properties: { a: { maxLength: 2 } } })
     const first = check({ a: 'abc' })
     for (let time = 0; time < 300; time++) assert.deepEqual(check({ a: 'ab' }), [])
     assert.deepEqual(check({ a: 'abc' }), first)
