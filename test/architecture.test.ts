@@ -71,6 +71,14 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   { name: /^nunjucks$/, where: (file) => file.startsWith('pages/') },
   // Decision 6: whatever pattern is compiled, it runs on the linear-time engine.
   { name: /^ajv(-formats)?(\/|$)/, where: (file) => file === '#leaf/schema.ts' },
+  // What callers send is looked at by what is compiled, and by nothing before it.
+  {
+    name: /^#leaf\/file-schema\.ts$/,
+    where: (file) =>
+      /\/read-[\w-]+\.ts$|^library\/(?:prompts\/template-file|skill-files|categories)\.ts$|^settings\/sources\.ts$|^#sandbox\/settings\.ts$/.test(
+        file,
+      ),
+  },
   { name: /^re2js$/, where: (file) => file === '#leaf/pattern.ts' },
   { name: /^lowdb/, where: (file) => file.startsWith('#state/') },
   { name: /^pg$/, where: (file) => /^#state\/postgres\/|^#sources\/|^tools\/own\//.test(file) },
