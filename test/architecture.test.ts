@@ -23,11 +23,12 @@ const mayImport: Record<string, readonly string[]> = {
   '#telemetry': [],
   '#rows': ['#sandbox'],
   '#outside': ['#front'],
+  '#ui': ['#front', '#telemetry'],
   '#front': [],
   '#sandbox': [],
   core: ['#audit', '#state', '#sandbox', '#telemetry'],
   settings: ['#site', '#sources', 'core'],
-  users: ['#site', '#audit', '#state', 'core'],
+  users: ['#site', '#audit', '#ui', '#front', '#state', 'core'],
   library: ['settings', '#site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
   documents: ['settings', '#site', '#sources', '#rows', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
@@ -46,10 +47,9 @@ const mayImport: Record<string, readonly string[]> = {
     '#outside',
     'core',
   ],
-  web: ['users', '#front', '#telemetry', 'core'],
-  oauth: ['web', 'users', '#audit', '#front', '#outside', '#state', 'core'],
+  oauth: ['#ui', 'users', '#audit', '#front', '#outside', '#state', 'core'],
   mcp: ['tools', 'library', '#audit', '#front', '#telemetry', '#state', 'core'],
-  http: ['oauth', 'web', 'library', '#site', '#audit', '#sandbox', '#front', '#telemetry', '#state', 'core'],
+  http: ['oauth', '#ui', 'library', '#site', '#audit', '#sandbox', '#front', '#telemetry', '#state', 'core'],
   // What ties the folders together.
   house: ['*'],
   '.': ['*'],
@@ -64,7 +64,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^(koa|@koa\/router|koa-body|@koa\/cors)$/,
     where: (file) =>
       /(-endpoint|-middleware|bearer|cors)\.ts$/.test(file) ||
-      /^(pages|http|web)\//.test(file) ||
+      /^(pages|http|#ui)\//.test(file) ||
       !file.includes('/'),
   },
   { name: /^commander$/, where: (file) => file.startsWith('cli/') },
@@ -120,9 +120,8 @@ const keptByProcess: Record<string, { names: readonly string[]; why: string }> =
     names: ['resultsOfFiles'],
     why: 'what a text gives, for so many texts',
   },
-  'web/page-form.ts': { names: ['readers'], why: 'a library, loaded when it is first needed' },
-  'pages/messages.ts': { names: ['read'], why: 'files of ours, read when they are first needed' },
-  'pages/reader.ts': {
+  '#ui/page-form.ts': { names: ['readers'], why: 'a library, loaded when it is first needed' },
+  '#ui/reader.ts': {
     names: ['formats'],
     why: 'one for each language, number of digits and time zone that there is',
   },

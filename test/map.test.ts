@@ -70,7 +70,7 @@ const provenElsewhere: Readonly<Record<string, string>> = {
   'a kind of file in a site': 'test/cli/templates.test.ts',
   'a view for MCP hosts': 'test/e2e/host-views.test.ts',
   'a word on a page': 'test/pages/messages.test.ts',
-  'something that people fill in': 'test/pages/typed-form.test.ts',
+  'something that people fill in': 'packages/ui/test/typed-form.test.ts',
   'a list that is sorted, searched, filtered, kept and exported': 'test/pages/prompts.test.ts',
   'an effect that is no tool': 'test/house/consent-and-deed.test.ts',
   'a limit that a README, a comment of a setting, a tool or a command tells': 'test/house/limits.test.ts',

@@ -10,7 +10,7 @@ import type { Clients } from '../oauth/clients/clients.ts'
 import type { Site } from '#site/site.ts'
 import { type Fault, faultText } from '#site/site-files.ts'
 import type { Store } from '#state/store.ts'
-import { answerJson } from '../web/answers.ts'
+import { answerJson } from '#ui/requests.ts'
 
 /** Paths that load shedding and the main switch leave alone. */
 export const healthPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz'])

@@ -1,6 +1,6 @@
 import type { Guard } from '#front/exchange.ts'
 import type { Settings } from '../core/settings.ts'
-import { answerJson } from '../web/answers.ts'
+import { answerJson } from '#ui/requests.ts'
 
 /** Closes MCP, OAuth and the methods of prompts while `server.enabled` is false; pages that people open stay open. */
 export function killSwitch(settings: () => Settings): Guard {

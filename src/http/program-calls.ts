@@ -8,8 +8,8 @@ import type { Soon } from '#leaf/soon.ts'
 import type { WholeAnswers } from '#front/whole-answer.ts'
 import { variesByOrigin } from '../oauth/cors.ts'
 import type { ProgramEndpoint } from '../oauth/endpoints/endpoints.ts'
-import { answerJson } from '../web/answers.ts'
-import type { PageExchange } from '../web/browser-middleware.ts'
+import { answerJson } from '#ui/requests.ts'
+import type { PageExchange } from '#ui/browser.ts'
 import { probeHeader } from './doctor-probe.ts'
 
 /** An endpoint that is answered outside Koa. */

@@ -15,7 +15,7 @@ import { probeHeader, type DoctorProbe } from './doctor-probe.ts'
 import { healthPaths } from './health-endpoint.ts'
 import type { Leaving, LineEdges, TakenPlace, Places } from '#front/front.ts'
 import type { Metrics } from './metrics.ts'
-import { answerJson } from '../web/answers.ts'
+import { answerJson } from '#ui/requests.ts'
 import { endpointOf, methodOf } from './endpoint-names.ts'
 
 interface Needed {

@@ -1,5 +1,5 @@
 import type { Context, Next } from 'koa'
-import { answerJson } from '../web/answers.ts'
+import { answerJson } from '#ui/requests.ts'
 
 /** Answers a request with the wrong method by naming those that exist. */
 export async function wrongMethod(ctx: Context, next: Next): Promise<void> {

@@ -12,7 +12,7 @@
  * - Fetching: only `#outside/guarded-fetch.ts` fetches what a stranger names; `known-documents.ts` has copies of the
  *   documents of well-known clients.
  */
-import type { Params } from '../web/params.ts'
+import type { Params } from '#ui/requests.ts'
 
 /** Error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, RFC 7591 §3.2.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6. */
 export type OAuthErrorCode =

@@ -2,7 +2,7 @@
 import type { Clock } from '#leaf/clock.ts'
 import { randomSecret, sha256 } from '#leaf/secrets.ts'
 import type { Collection, CollectionSpec, Store, Stored } from '#state/store.ts'
-import { type Params, readParams } from '../web/params.ts'
+import { type Params, readParams } from '#ui/requests.ts'
 import { OAuthError } from './protocol.ts'
 
 interface PushedRequest extends Stored {

@@ -3,7 +3,7 @@ import { isoTime, type Clock } from '#leaf/clock.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Store } from '#state/store.ts'
 import { announce, hear } from '../core/announcements.ts'
-import type { Params } from '../web/params.ts'
+import type { Params } from '#ui/requests.ts'
 
 /** An attempt to connect. */
 export interface Attempt {

@@ -10,21 +10,19 @@ import {
   formToken,
   requireOwnForm,
   sendTo,
-  signedIn,
-  type BrowserDeps,
-} from '../web/browser-middleware.ts'
-import { type FormLimits, type PageForm, readPageForm } from '../web/page-form.ts'
-import { isOfType, originOf } from '../web/answers.ts'
-import { asked } from '../web/params.ts'
+  type FormLimits,
+  type PageForm,
+  readPageForm,
+} from '#ui/browser.ts'
+import { signedIn, type BrowserDeps } from '../users/browser-middleware.ts'
+import { isOfType, originOf, asked } from '#ui/requests.ts'
 import type { Fault } from '#site/site-files.ts'
 import type { SignedIn } from '../users/sessions.ts'
-import { messages } from './messages.ts'
 import { pageEndpoint } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
 import { admitted, noteWaiting, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'
-import type { TypedField } from './reader.ts'
-import { type ShownForm, shownForm } from './forms/typed-form.ts'
-import { languageOf, readerOf } from './views.ts'
+import { type TypedField, type ShownForm, shownForm } from '#ui/forms.ts'
+import { readerOf } from './views.ts'
 
 /** What a form's fault says beyond its message. */
 interface FaultDetail {
@@ -150,7 +148,7 @@ export function routeDeeds(router: Router, { own, page }: Routed, deps: OwnPageD
         const isLate = deps.clock.now() - visit.session.authTime > recentMilliseconds
         if (!deed.recent || !isLate) return perform(visit, form, { name, deed, own, page, here }, deps)
         if (deed.recent !== 'keep') return toSignIn(ctx, here)
-        const why = messages[languageOf(ctx)].fault('you signed in too long ago for this; sign in again')
+        const why = readerOf(ctx).messages.fault('you signed in too long ago for this; sign in again')
         return answer(visit, { own, page, here }, deps, { fault: why, failed: name }, 403)
       }),
     )
@@ -179,7 +177,7 @@ async function perform(
     if (!(error instanceof AppError)) throw error
     await tell({ status: error.code === 'forbidden' ? 'denied' : 'error', error: error.message })
     if (error.code === 'not_found') throw error
-    const fault = messages[languageOf(ctx)].fault(error.message)
+    const fault = readerOf(ctx).messages.fault(error.message)
     if (error.retryAfter !== undefined) ctx.set('Retry-After', String(error.retryAfter))
     const state = { fault, failed: name }
     const detail = (error.data ?? {}) as FaultDetail

@@ -2,10 +2,9 @@ import type { Context } from 'koa'
 import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import { BodyTooLarge } from '#front/request-body.ts'
 import { asOAuthError } from '../oauth/http-middleware.ts'
-import { answerPage, type PageExchange, pageHeaders } from '../web/browser-middleware.ts'
-import { messages } from './messages.ts'
-import { packPage } from './packing.ts'
-import { languageOf, type Render } from './views.ts'
+import { answerPage, type PageExchange, pageHeaders } from '#ui/browser.ts'
+import { packPage } from '#ui/pages.ts'
+import { type Render, readerOf } from './views.ts'
 
 /** Makes the endpoint of a page: HTML under a strict policy, with faults shown as a page too. */
 export function pageEndpoint<One extends PageExchange = Context>(
@@ -22,7 +21,7 @@ export function pageEndpoint<One extends PageExchange = Context>(
       if (!known) throw error
       for (const [name, value] of Object.entries(oauth?.headers ?? {})) ctx.set(name, value)
       const status = statusOf(known)
-      const words = messages[languageOf(ctx)]
+      const words = readerOf(ctx).messages
       const fault = { title: words.fault(titleOf(status)), message: words.fault(known.message) }
       answerPage(ctx, status, render(ctx, 'fault', fault))
     }

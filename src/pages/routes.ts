@@ -6,7 +6,7 @@ import {
   type AuthorizationDeps,
 } from '../oauth/endpoints/authorization-endpoint.ts'
 import type { Services } from '../house/services.ts'
-import type { PageExchange } from '../web/browser-middleware.ts'
+import type { PageExchange } from '#ui/browser.ts'
 import type { Needs } from '../control/operation.ts'
 import { accountPage } from './account/account-page.ts'
 import { adminClientsPage } from './admin/admin-clients-page.ts'

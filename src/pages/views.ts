@@ -7,11 +7,12 @@ import { Remembered } from '#leaf/remembered.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Platform } from '../documents/platform/platform.ts'
 import type { SignedIn } from '../users/sessions.ts'
-import type { PageExchange } from '../web/browser-middleware.ts'
+import type { PageExchange } from '#ui/browser.ts'
 import { companyOf } from './company.ts'
-import { isLanguage, languages, messages, type Language } from './messages.ts'
+import { isLanguage, languages, type Language } from '#ui/pages.ts'
+import { messages } from './messages.ts'
 import { navigationFor, pages } from './pages.ts'
-import { keptFormat, type Reader } from './reader.ts'
+import { keptFormat, type Reader } from '#ui/forms.ts'
 
 /** The visitor of a page: the request, and the user when signed in. */
 type Looker = Pick<PageExchange, 'state' | 'path' | 'acceptsLanguages'>
@@ -98,7 +99,8 @@ export function languageOf(ctx: Looker): Language {
 /** Returns how the visitor of a page reads values. */
 export function readerOf(ctx: Looker): Reader {
   const signed = ctx.state['signed'] as SignedIn | undefined
-  return { language: languageOf(ctx), timeZone: signed?.account.timezone ?? 'UTC' }
+  const language = languageOf(ctx)
+  return { language, timeZone: signed?.account.timezone ?? 'UTC', messages: messages[language] }
 }
 
 /** Makes the function that renders a message as HTML: its text and values are escaped, except values that are HTML of ours. */

@@ -28,6 +28,7 @@ import type { Condition } from '#state/questions.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { customer, invoice, openOffice } from './erp.ts'
 import { admin, allRows, openCompany, siteOf, someone } from './trading-company.ts'
+import { messages } from '../../src/pages/messages.ts'
 
 const ann = someone('ann@example.com', 'Clerk')
 const bob = someone('bob@example.com', 'Clerk')
@@ -281,7 +282,7 @@ order_by: country
     assert.deepEqual((await names.find(ann, 'Customer', '2', 10)).values, ['2', '20', '22', '24', '26', '28'])
     assert.equal(await names.exists(bob, 'Customer', '2'), false)
     assert.equal(await names.exists(ann, 'Customer', '2'), true)
-    const reader = { language: 'en', timeZone: 'UTC' } as const
+    const reader = { language: 'en', timeZone: 'UTC', messages: messages.en } as const
     const askable = askableOf(documents, ann, 'Customer', reader)
     const asked = { words: '', filters: [], given: [], order: '', columns: [], after: undefined, offset: 0 }
     const source = recordsOf(documents, ann, 'Customer', { askable, reader })

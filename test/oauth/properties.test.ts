@@ -4,7 +4,7 @@ import * as fc from '../helpers/random.ts'
 import { authenticateClient } from '../../src/oauth/clients/client-authentication.ts'
 import { plainText } from '../../src/oauth/clients/client-metadata.ts'
 import { descriptionText, OAuthError } from '../../src/oauth/protocol.ts'
-import { readParams } from '../../src/web/params.ts'
+import { readParams } from '#ui/requests.ts'
 import {
   firstRefreshToken,
   isGenuine,

@@ -15,19 +15,24 @@ import { startServer } from '../oauth/server.ts'
 const pages = join(import.meta.dirname, '../../src/pages')
 const views = readdirSync(join(pages, 'views')).filter((name) => name.endsWith('.njk'))
 const textOf = (file: string): string => readFileSync(file, 'utf8')
+const kit = join(import.meta.dirname, '../../packages/ui/src')
+const kitFiles = readdirSync(kit)
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => join(kit, name))
 const texts = views.map((name) => textOf(join(pages, 'views', name)))
 const sources = [
   ...texts,
   ...readdirSync(pages, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => textOf(join(pages, name))),
+  ...kitFiles.map(textOf),
 ]
 
 const source = join(import.meta.dirname, '../../src')
 
 /** The files whose faults forms show: of documents, reports, prompts, people, and of forms themselves. */
 const reached =
-  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|sources\/table-source|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments|previews|render)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|web\/[\w-]+|pages\/(?:[a-z]+\/)?[\w-]+|tools\/gate\/calls)\.ts$/
+  /^(core\/values|analysis\/chart-definition|documents\/(asking\/(filters|linked-filters|reading)|sources\/table-source|belongings|documents|values|reports\/report\w*|reports\/report-\w+|writing\/\w+)|library\/(access|library|prompts\/(argument-types|arguments|previews|render)|versions\/versions|writing\/[\w-]+)|users\/[\w-]+|pages\/(?:[a-z]+\/)?[\w-]+|tools\/gate\/calls)\.ts$/
 
 /** What only calls of tools and programs can meet: no form asks so. */
 const ofTools = [
@@ -200,7 +205,7 @@ describe('the messages of the pages', () => {
     const drawn = readdirSync(source, { recursive: true, encoding: 'utf8' })
       .filter((name) => reached.test(name))
       .map((name) => join(source, name))
-      .concat(join(source, '../packages/sources/src/source-door.ts'))
+      .concat(join(source, '../packages/sources/src/source-door.ts'), kitFiles)
       .flatMap((name) => sentencesIn(textOf(name)))
     assert.ok(drawn.length > 150, `${drawn.length} sentences were drawn`)
     const mute = [...new Set(drawn)].filter((sentence) => {

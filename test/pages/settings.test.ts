@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { parseDocument } from 'yaml'
 import { operate } from '../../src/cli/control.ts'
 import { everySetting, shownSetting, writeSettings } from '../../src/pages/admin/setting-fields.ts'
-import { mostRows } from '../../src/pages/forms/typed-form.ts'
+import { mostRows } from '#ui/forms.ts'
 import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { administered, assistantAdmin, audited, git, manager, page, signIn } from './administered.ts'
 

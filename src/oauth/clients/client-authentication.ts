@@ -2,7 +2,7 @@
 import { type Assertions, claimsIn } from './assertions.ts'
 import type { Clients } from './clients.ts'
 import { OAuthError } from '../protocol.ts'
-import type { Params } from '../../web/params.ts'
+import type { Params } from '#ui/requests.ts'
 import type { AuthMethod, Client } from '../records.ts'
 
 /** The credentials that a client presents. */

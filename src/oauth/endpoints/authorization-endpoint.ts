@@ -16,14 +16,8 @@ import {
   type AuthorizationRequest,
   type Target,
 } from './authorization-request.ts'
-import {
-  type PageExchange,
-  requireOwnForm,
-  sendTo,
-  signedIn,
-  type BrowserDeps,
-} from '../../web/browser-middleware.ts'
-import { readPageForm } from '../../web/page-form.ts'
+import { type PageExchange, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
+import { signedIn, type BrowserDeps } from '../../users/browser-middleware.ts'
 import type { Clients } from '../clients/clients.ts'
 import {
   approvalOf,
@@ -38,9 +32,8 @@ import {
 } from './consent-endpoint.ts'
 import type { Approval } from '../tokens/grants.ts'
 import { asOAuthError } from '../http-middleware.ts'
-import { originOf } from '../../web/answers.ts'
+import { originOf, type Params } from '#ui/requests.ts'
 import { descriptionText, OAuthError } from '../protocol.ts'
-import type { Params } from '../../web/params.ts'
 import type { Client, Grant } from '../records.ts'
 import { withParams } from '../clients/redirect-uris.ts'
 import { paths } from '../urls.ts'

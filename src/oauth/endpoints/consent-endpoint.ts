@@ -3,16 +3,10 @@ import type { Exchange } from '#front/exchange.ts'
 import type { Powers } from '../../core/powers.ts'
 import type { SignedIn } from '../../users/sessions.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import {
-  answerPage,
-  formActionFor,
-  formToken,
-  type PageExchange,
-  pageHeaders,
-} from '../../web/browser-middleware.ts'
+import { answerPage, formActionFor, formToken, type PageExchange, pageHeaders } from '#ui/browser.ts'
 import { mixesScripts } from '../clients/client-metadata.ts'
 import type { Approval } from '../tokens/grants.ts'
-import { originOf } from '../../web/answers.ts'
+import { originOf } from '#ui/requests.ts'
 import type { Grant } from '../records.ts'
 import { isLoopback } from '../clients/redirect-uris.ts'
 import { type ToldIdentity, identityTold } from '../tokens/id-tokens.ts'

@@ -1,8 +1,7 @@
 /** The endpoint for pushed authorization requests (RFC 9126): all that the browser would carry, checked before it sets out. */
 import { networkKey } from '#leaf/address.ts'
 import type { Endpoint } from '#front/exchange.ts'
-import { answerJson, originOf } from '../../web/answers.ts'
-import type { Params } from '../../web/params.ts'
+import { answerJson, originOf, type Params } from '#ui/requests.ts'
 import { authenticateClient } from '../clients/client-authentication.ts'
 import { asOAuthError, jsonEndpoint, readClientForm } from '../http-middleware.ts'
 import type { Parts } from '../parts.ts'

@@ -2,9 +2,8 @@
 import type { Endpoint } from '#front/exchange.ts'
 import { authenticateClient } from '../clients/client-authentication.ts'
 import { jsonEndpoint, readForm } from '../http-middleware.ts'
-import { answerJson, originOf } from '../../web/answers.ts'
+import { answerJson, originOf, type Params } from '#ui/requests.ts'
 import { OAuthError, refuseRepeated, required } from '../protocol.ts'
-import type { Params } from '../../web/params.ts'
 import type { Client } from '../records.ts'
 import type { Parts } from '../parts.ts'
 

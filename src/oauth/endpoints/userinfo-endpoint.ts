@@ -1,7 +1,7 @@
 /** Userinfo (OpenID Connect Core §5.3): describes the token's user, as far as its scopes allow. */
 import type { Endpoint, Exchange } from '#front/exchange.ts'
 import { jsonEndpoint, readForm } from '../http-middleware.ts'
-import { answerJson, isOfType, originOf } from '../../web/answers.ts'
+import { answerJson, isOfType, originOf } from '#ui/requests.ts'
 import { claimsOf } from '../tokens/id-tokens.ts'
 import { descriptionText } from '../protocol.ts'
 import { usableToken } from '../tokens/usable-token.ts'

@@ -2,7 +2,7 @@
 import type { Settings } from '../../core/settings.ts'
 import type { Transaction } from '#state/store.ts'
 import { OAuthError, type OAuthErrorCode } from '../protocol.ts'
-import type { Params } from '../../web/params.ts'
+import type { Params } from '#ui/requests.ts'
 import type { Client } from '../records.ts'
 import type { IssuedTokens } from '../tokens/issued-tokens.ts'
 import type { Parts } from '../parts.ts'

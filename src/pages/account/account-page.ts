@@ -1,15 +1,15 @@
 /** The account page of the signed-in user: password, second factor, browsers, keys, language. */
 import type { Needs } from '../../control/operation.ts'
 import { AppError } from '#leaf/errors.ts'
-import { openSession } from '../../web/browser-middleware.ts'
-import { originOf } from '../../web/answers.ts'
+import { openSession } from '../../users/browser-middleware.ts'
+import { originOf } from '#ui/requests.ts'
 import { hasSecondFactor } from '../../users/accounts.ts'
 import { needsSecondFactor } from '../../users/sign-in.ts'
 import { deviceOf } from './device.ts'
-import { isLanguage, languages, messages } from '../messages.ts'
+import { isLanguage, languages } from '#ui/pages.ts'
 import { type Deed, refusedAt, formAt, type OwnPage, type OwnPageDeps, type Visit } from '../own-page.ts'
-import type { TypedField } from '../reader.ts'
-import { languageOf } from '../views.ts'
+import type { TypedField } from '#ui/forms.ts'
+import { readerOf } from '../views.ts'
 
 /** The dependencies of the account page. */
 export type AccountDeps = OwnPageDeps &
@@ -71,8 +71,8 @@ async function show(visit: Visit, deps: AccountDeps): Promise<Record<string, unk
     ({ revokedAt, expiresAt = Infinity }) => revokedAt === undefined && expiresAt > now,
   )
   const names = { user: user.fullName, site: settings().server.display_name }
-  const language = languageOf(ctx)
-  const fields = fieldsFor((name) => messages[language].text(name))
+  const { language, messages } = readerOf(ctx)
+  const fields = fieldsFor((name) => messages.text(name))
   const { timezone = 'UTC' } = account
   return {
     user: user.id,

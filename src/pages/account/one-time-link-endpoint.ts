@@ -2,26 +2,17 @@
 import type { Needs } from '../../control/operation.ts'
 import type { Context } from 'koa'
 import { AppError } from '#leaf/errors.ts'
-import {
-  answerPage,
-  formToken,
-  knownVisitor,
-  requireOwnForm,
-  sendTo,
-  visitorSecret,
-} from '../../web/browser-middleware.ts'
-import { readPageForm } from '../../web/page-form.ts'
-import { originOf } from '../../web/answers.ts'
-import { asked, type Params } from '../../web/params.ts'
+import { answerPage, formToken, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
+import { knownVisitor, visitorSecret } from '../../users/browser-middleware.ts'
+import { originOf, asked, type Params } from '#ui/requests.ts'
 import type { OneTimeLink } from '../../users/one-time-links.ts'
 import type { User } from '../../users/people.ts'
 import { needsSecondFactor } from '../../users/sign-in.ts'
-import { messages } from '../messages.ts'
 import { pages } from '../pages.ts'
 import type { FormPage } from '../route-page.ts'
 import type { SignInDeps } from './sign-in-endpoint.ts'
-import { languageOf } from '../views.ts'
 import { waysInto, type Way, type WaysDeps } from './ways-in.ts'
+import { readerOf } from '../views.ts'
 
 /** The dependencies of the page. */
 export type OneTimeLinkDeps = SignInDeps & WaysDeps & Needs<'audit' | 'links' | 'passwords'>
@@ -60,7 +51,7 @@ export function oneTimeLinkEndpoint(deps: OneTimeLinkDeps): FormPage<'anybody'> 
         deps.passwords.check(user.id, password)
       } catch (error) {
         if (!(error instanceof AppError)) throw error
-        const fault = messages[languageOf(ctx)].fault(error.message)
+        const fault = readerOf(ctx).messages.fault(error.message)
         return showForm(ctx, secret, deps, { fault, form })
       }
       // Of two who open the link at once, one chooses.

@@ -6,24 +6,19 @@ import {
   allowScript,
   answerPage,
   formToken,
-  knownVisitor,
-  openSession,
   pageHeaders,
-  pendingSession,
   requireOwnForm,
   sendTo,
-  visitorSecret,
-} from '../../web/browser-middleware.ts'
-import { readPageForm } from '../../web/page-form.ts'
-import { originOf } from '../../web/answers.ts'
-import { asked, type Params } from '../../web/params.ts'
+  readPageForm,
+} from '#ui/browser.ts'
+import { knownVisitor, openSession, pendingSession, visitorSecret } from '../../users/browser-middleware.ts'
+import { originOf, asked, type Params } from '#ui/requests.ts'
 import { hasSecondFactor } from '../../users/accounts.ts'
 import type { SignedIn } from '../../users/sessions.ts'
-import { messages } from '../messages.ts'
 import { pages } from '../pages.ts'
 import type { FormPage } from '../route-page.ts'
 import { formActionOf, letIn, safeNext, type SignInDeps } from './sign-in-endpoint.ts'
-import { languageOf } from '../views.ts'
+import { readerOf } from '../views.ts'
 
 /** The dependencies of the second step. */
 export type SecondStepDeps = SignInDeps & Needs<'audit' | 'people' | 'passkeys' | 'secondFactors'>
@@ -111,7 +106,7 @@ async function prove(visit: StepVisit, form: Params): Promise<void> {
         : (await deps.passkeys.prove(secret, credential, origin.address)) === user.id,
   )
   if (outcome.kind === 'signed_in') return enter(visit)
-  const words = messages[languageOf(ctx)]
+  const words = readerOf(ctx).messages
   if (outcome.kind === 'refused') return showStep(visit, { fault: words.text('second.wrong') }, 403)
   ctx.set('Retry-After', String(outcome.seconds))
   return showStep(visit, { fault: words.text('second.wait') }, 429)
@@ -123,7 +118,7 @@ async function enrol(visit: StepVisit, form: Params): Promise<void> {
   const credential = form.get('credential') ?? ''
   const target = credential === '' ? 'totp' : 'passkey'
   const begun = form.get('secret') ?? ''
-  const words = messages[languageOf(ctx)]
+  const words = readerOf(ctx).messages
   const origin = originOf(ctx)
   const event = { type: 'second_factor.add', user: user.id, target, ...origin } as const
   let codes: readonly string[]

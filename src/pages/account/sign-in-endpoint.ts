@@ -5,21 +5,22 @@ import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import {
   answerPage,
-  closeSession,
   formActionFor,
   formToken,
-  knownVisitor,
-  openSession,
   pageHeaders,
   requireOwnForm,
   sendTo,
+  readPageForm,
+} from '#ui/browser.ts'
+import {
+  closeSession,
+  knownVisitor,
+  openSession,
   signedIn,
   visitorSecret,
   type BrowserDeps,
-} from '../../web/browser-middleware.ts'
-import { readPageForm } from '../../web/page-form.ts'
-import { originOf } from '../../web/answers.ts'
-import { asked } from '../../web/params.ts'
+} from '../../users/browser-middleware.ts'
+import { originOf, asked } from '#ui/requests.ts'
 import { hasSecondFactor } from '../../users/accounts.ts'
 import type { User } from '../../users/people.ts'
 import { needsSecondFactor } from '../../users/sign-in.ts'

@@ -1,9 +1,9 @@
 /** The endpoints for signing in at the company's OpenID provider: there and back. */
 import type { Needs } from '../../control/operation.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
-import { knownVisitor, sendTo, visitorSecret } from '../../web/browser-middleware.ts'
-import { originOf } from '../../web/answers.ts'
-import { asked } from '../../web/params.ts'
+import { knownVisitor, visitorSecret } from '../../users/browser-middleware.ts'
+import { sendTo } from '#ui/browser.ts'
+import { originOf, asked } from '#ui/requests.ts'
 import type { UpstreamIdentity } from '../../oauth/upstream.ts'
 import type { Showing } from '../route-page.ts'
 import { letIn, safeNext, type SignInDeps } from './sign-in-endpoint.ts'

@@ -1,7 +1,7 @@
 /** The registered apps: which exist, who allowed each, the tokens that act through each, and ending all of it. */
 import { AppError } from '#leaf/errors.ts'
 import type { Services } from '../../house/services.ts'
-import { asked } from '../../web/params.ts'
+import { asked } from '#ui/requests.ts'
 import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
 import type { OwnPage } from '../own-page.ts'
 

@@ -1,11 +1,10 @@
 /** The configuration: its files with their faults, and editing one as a commit where that is allowed. */
-import { asked } from '../../web/params.ts'
+import { asked } from '#ui/requests.ts'
 import { administrationPage } from './administration.ts'
-import { messages } from '../messages.ts'
 import type { OwnPage } from '../own-page.ts'
 import { createSiteEditor, type SiteEditorParts } from './site-editor.ts'
 import { settingsFile } from '../../settings/read-settings.ts'
-import { languageOf } from '../views.ts'
+import { readerOf } from '../views.ts'
 
 /** The most bytes that a page shows. */
 const mostBytes = 65_536
@@ -29,7 +28,7 @@ export function adminFilesPage(parts: SiteEditorParts): OwnPage {
       return {
         file,
         ...found,
-        refusal: messages[languageOf(visit.ctx)].fault(found.refusal ?? ''),
+        refusal: readerOf(visit.ctx).messages.fault(found.refusal ?? ''),
         isLarge,
         lines: isLarge ? [] : found.text.split('\n'),
         hasForm,

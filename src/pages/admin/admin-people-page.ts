@@ -4,21 +4,19 @@ import { AppError } from '#leaf/errors.ts'
 import { mayAtBrowser, mayShutOut } from '../../core/effects.ts'
 import { hasRole, systemManager } from '../../core/principal.ts'
 import type { Services } from '../../house/services.ts'
-import { asked } from '../../web/params.ts'
+import { asked } from '#ui/requests.ts'
 import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
 import { pageOfRows, sheetOf, shownList } from '../forms/lists.ts'
-import { messages } from '../messages.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
 import { listedPeople } from './people-list.ts'
 import { type PersonEntry, personFields, savePerson } from './people-editor.ts'
 import { questionIn } from '../documents/record-question.ts'
 import { viewDeeds } from '../forms/saved-views.ts'
-import { answerSheet, sheetFormat } from '../forms/sheet.ts'
+import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { createSiteEditor } from './site-editor.ts'
-import { givenIn, shownForm } from '../forms/typed-form.ts'
+import { givenIn, shownForm, type TypedField } from '#ui/forms.ts'
 import type { SignedIn } from '../../users/sessions.ts'
-import type { TypedField } from '../reader.ts'
 import { usersFile } from '../../users/read-people.ts'
 import { readerOf } from '../views.ts'
 
@@ -99,7 +97,7 @@ async function peopleList(visit: Visit, services: Services, ask: ReturnType<type
   const reader = readerOf(visit.ctx)
   const people = await ask(visit, 'users.list', {})
   const by = { user: visit.user.id, reader, now: services.clock.now() }
-  const said = (name: string): string => messages[reader.language].text(name)
+  const said = (name: string): string => reader.messages.text(name)
   return listedPeople(people, [...services.people().roles.keys()], said, by)
 }
 
@@ -127,7 +125,7 @@ async function formOf(
   person?: Readonly<Record<string, unknown>>,
 ) {
   const reader = readerOf(visit.ctx)
-  const said = messages[reader.language]
+  const said = reader.messages
   const fields = personFields([...services.people().roles.keys()], person === undefined, (name) =>
     said.text(name),
   )
@@ -150,7 +148,7 @@ function askingForm(
   mayName: boolean,
 ) {
   const reader = readerOf(ctx)
-  const { text } = messages[reader.language]
+  const { text } = reader.messages
   const options = subjects.map(({ subject }) => subject)
   const fields: TypedField[] = [
     { name: 'subject', label: text('admin.subject'), kind: 'select', options, blank: '' },

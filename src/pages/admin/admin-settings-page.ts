@@ -6,10 +6,16 @@ import { oldSection } from '../../settings/old-settings.ts'
 import { interpret } from '#site/reading.ts'
 import { settingsFile } from '../../settings/read-settings.ts'
 import { administrationPage } from './administration.ts'
-import { formMeanwhile, marksOf, touchedIn } from '../forms/form-marks.ts'
-import { messages } from '../messages.ts'
+import {
+  formMeanwhile,
+  marksOf,
+  touchedIn,
+  type Reader,
+  type TypedField,
+  givenIn,
+  shownForm,
+} from '#ui/forms.ts'
 import { type OwnPage, problemsOf, type Visit } from '../own-page.ts'
-import type { Reader, TypedField } from '../reader.ts'
 import {
   everySetting,
   saidValue,
@@ -20,7 +26,6 @@ import {
   writeSettings,
 } from './setting-fields.ts'
 import { createSiteEditor, formRefusal, unreadable } from './site-editor.ts'
-import { givenIn, shownForm } from '../forms/typed-form.ts'
 import { readerOf } from '../views.ts'
 
 /** Makes the page. */
@@ -98,7 +103,7 @@ function formOf(visit: Visit, now: Awaited<ReturnType<typeof formNow>>) {
   const shown = isStale ? formMeanwhile(fields, state, said) : shownForm(fields, state)
   const inputs = shown.inputs.map((input) => ({ ...input, shown: said(input.name) }))
   return {
-    closed: closed === undefined ? '' : messages[reader.language].fault(closed),
+    closed: closed === undefined ? '' : reader.messages.fault(closed),
     hash,
     began: form && !isStale ? (form.get('began') ?? '') : marksOf(fields, values, reader),
     problems: shown.problems,

@@ -1,13 +1,11 @@
 /** A tool as an administrator tries it: a form made of its schema, and what a model would get. */
 import { AppError } from '#leaf/errors.ts'
 import type { OfferedTool, ToolOutcome } from '../../tools/gate/catalogue.ts'
-import { type Params, pathPart } from '../../web/params.ts'
+import { type Params, pathPart } from '#ui/requests.ts'
 import { administrationPage } from './administration.ts'
 import { type OwnPage, type OwnPageDeps, problemsOf, type Visit } from '../own-page.ts'
-import { numberText, type Reader, type TypedField } from '../reader.ts'
-import { fieldsOf } from '../forms/schema-fields.ts'
+import { numberText, type Reader, type TypedField, fieldsOf, givenIn, shownForm } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
-import { givenIn, shownForm } from '../forms/typed-form.ts'
 import { outcomeOfTool, type ToolUseDeps } from '../documents/use-tool.ts'
 import { readerOf } from '../views.ts'
 

@@ -3,7 +3,7 @@ import type { Services } from '../../house/services.ts'
 import { operations, type Operations } from '../../control/index.ts'
 import { runOperation } from '../../control/operation.ts'
 import { AppError } from '#leaf/errors.ts'
-import { originOf } from '../../web/answers.ts'
+import { originOf } from '#ui/requests.ts'
 import type { Deed, OwnPage, Visit } from '../own-page.ts'
 import { pages, tabs } from '../pages.ts'
 

@@ -12,17 +12,16 @@ import {
 import { isoTime } from '#leaf/clock.ts'
 import { clientNames } from '../../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
-import { answerDownload } from '../../web/answers.ts'
-import { allowScript } from '../../web/browser-middleware.ts'
+import { answerDownload } from '#ui/requests.ts'
+import { allowScript } from '#ui/browser.ts'
 import { type AuditPageDeps, filterFor, positionOf, questionOf, rowOf } from './audit-question.ts'
 import { answerWrong } from '../documents/documents-endpoint.ts'
-import { type Messages, messages } from '../messages.ts'
+import type { Messages } from '#ui/pages.ts'
 import { pages } from '../pages.ts'
-import type { TypedField } from '../reader.ts'
+import { type TypedField, shownForm } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
-import { shownForm } from '../forms/typed-form.ts'
 import { lookedAt, viewed } from '../documents/viewing.ts'
-import { languageOf, readerOf } from '../views.ts'
+import { readerOf } from '../views.ts'
 
 const mostEvents = 200
 /** The most values that a field suggests. */
@@ -43,7 +42,7 @@ export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
     allowScript(ctx)
     const query = new URLSearchParams(question).toString()
     const clients = clientNames(await deps.clients.list())
-    const fields = fieldsFor(suggestionsOf(deps, clients), messages[languageOf(ctx)])
+    const fields = fieldsFor(suggestionsOf(deps, clients), readerOf(ctx).messages)
     const shown = (problems: readonly string[] = []) => ({
       ...shownForm(fields, { values: question, problems, reader: readerOf(ctx), prefix: '' }),
       filtered: Object.keys(question).length,

@@ -16,7 +16,7 @@ import { pictured } from '#leaf/pictured.ts'
 import type { Needs } from '../../control/operation.ts'
 import { auditor, hasRole, type Principal } from '../../core/principal.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
-import { instantOf, type Reader } from '../reader.ts'
+import { instantOf, type Reader } from '#ui/forms.ts'
 import { minuteIn, readerOf } from '../views.ts'
 
 /** The dependencies of the log's pages. */

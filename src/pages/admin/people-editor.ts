@@ -3,7 +3,7 @@ import { type Document, isMap, isSeq, type YAMLMap } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import type { User } from '../../users/people.ts'
 import { usersFile } from '../../users/read-people.ts'
-import type { TypedField } from '../reader.ts'
+import type { TypedField } from '#ui/forms.ts'
 import type { createSiteEditor } from './site-editor.ts'
 
 /** What the file says of a person, in the words of its form. */

@@ -6,10 +6,7 @@ import { AppError } from '#leaf/errors.ts'
 import { isBusiness, type Schema } from '#leaf/who-decides.ts'
 import { settingsSchema } from '../../core/settings.ts'
 import { defaultSettings, settingsFile } from '../../settings/read-settings.ts'
-import { messages } from '../messages.ts'
-import { numberText, type Reader, type TypedField } from '../reader.ts'
-import { fieldsOf } from '../forms/schema-fields.ts'
-import { mostRows } from '../forms/typed-form.ts'
+import { numberText, type Reader, type TypedField, fieldsOf, mostRows } from '#ui/forms.ts'
 
 /** A setting: where it stands, what it may be, and what it is when a site says nothing. */
 export interface Setting {
@@ -51,7 +48,7 @@ export function valueAt(data: unknown, path: readonly string[]): unknown {
 
 /** Returns the setting as the form asks for it. */
 export function settingField(setting: Setting, reader: Reader, roles: readonly string[]): TypedField {
-  const said = messages[reader.language]
+  const said = reader.messages
   const key = setting.path.at(-1)!
   const type = [setting.schema['type']].flat().find((one) => one !== 'null')
   const [field] = fieldsOf({ properties: { [key]: { ...setting.schema, type } } })
@@ -156,7 +153,7 @@ const nothing = '–'
 /** Returns a value of a setting in words. */
 export function saidValue(value: unknown, reader: Reader): string {
   if (value === null || value === undefined || value === '') return nothing
-  if (typeof value === 'boolean') return messages[reader.language].text(value ? 'form.yes' : 'form.no')
+  if (typeof value === 'boolean') return reader.messages.text(value ? 'form.yes' : 'form.no')
   if (typeof value === 'number') return numberText(value, reader)
   if (Array.isArray(value)) return value.map((one) => saidValue(one, reader)).join(', ') || nothing
   if (typeof value === 'string') return value

@@ -7,8 +7,8 @@ import type { TableColumn } from '../../documents/reports/run-sql.ts'
 import { readableColumns } from '../../documents/reports/tables.ts'
 import { isSummable } from '../../documents/values.ts'
 import { type DeskDeps, dashboardsFor } from './desk-endpoint.ts'
-import { type Messages, messages } from '../messages.ts'
-import type { Reader, TypedField } from '../reader.ts'
+import type { Messages } from '#ui/pages.ts'
+import type { Reader, TypedField } from '#ui/forms.ts'
 import { type Askable, askableOf } from '../documents/record-question.ts'
 import { usableTool } from '../documents/use-tool.ts'
 
@@ -25,7 +25,7 @@ export async function describedFor(
   principal: Principal,
   { of, reader }: { readonly of: string; readonly reader: Reader },
 ): Promise<Described> {
-  const said = messages[reader.language]
+  const said = reader.messages
   const { access, columns } = readableColumns(documents, principal, of)
   const named = namedColumns(access, columns, said)
   const fields: TypedField[] = [

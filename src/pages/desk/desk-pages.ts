@@ -4,16 +4,16 @@ import { randomId } from '#leaf/secrets.ts'
 import { timespans } from '../../analysis/chart-definition.ts'
 import { assistantUser } from '../../core/principal.ts'
 import { possibleDeeds } from '../../documents/forms.ts'
-import { asked, pathPart } from '../../web/params.ts'
+import { asked, pathPart } from '#ui/requests.ts'
 import { dashboardDeeds, makingDeed } from './dashboard-deeds.ts'
 import { chartsFor, dashboardOfDesk, dashboardsFor, type DeskDeps } from './desk-endpoint.ts'
-import { type Messages, messages } from '../messages.ts'
+import type { Messages } from '#ui/pages.ts'
 import { formAt, type OwnPage, type Visit } from '../own-page.ts'
-import { numberText, type TypedField } from '../reader.ts'
+import { numberText, type TypedField } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool } from '../documents/use-tool.ts'
 import { documentsFor, viewed } from '../documents/viewing.ts'
-import { languageOf, readerOf } from '../views.ts'
+import { readerOf } from '../views.ts'
 
 /** Makes the page of the dashboards that the user may see, where they put charts together as a new one. */
 export function deskPage(deps: DeskDeps): OwnPage {
@@ -37,7 +37,7 @@ export function deskPage(deps: DeskDeps): OwnPage {
 
 /** Returns the fields of the form that puts charts together. */
 function makingFields(charts: Awaited<ReturnType<typeof chartsFor>>, { ctx }: Visit): TypedField[] {
-  const { text } = messages[languageOf(ctx)]
+  const { text } = readerOf(ctx).messages
   return [
     { name: 'name', label: text('documents.name'), kind: 'line', required: true, longest: 140 },
     {
@@ -90,7 +90,7 @@ export function dashboardPage(deps: DeskDeps): OwnPage {
         const may = { change, chart, delete: has('delete', 'delete_document') }
         return { dashboard, may, others: may.change ? await chartsFor(documents, principal) : [] }
       })
-      const { text } = messages[reader.language]
+      const { text } = reader.messages
       const spans = timespans.map((one) => [one, text(`desk.span_${one.replaceAll(' ', '_')}`)] as const)
       const amount = (value: number | Decimal): string => numberText(value, reader)
       const others = { options: shown.others.map(({ id }) => id), words: wordsOf(shown.others) }

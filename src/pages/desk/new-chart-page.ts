@@ -5,17 +5,15 @@ import type { ChartDefinition } from '../../analysis/chart-definition.ts'
 import type { Principal } from '../../core/principal.ts'
 import { listDoctypes } from '../../documents/describing.ts'
 import { plannedChart } from '../../tools/dashboards.ts'
-import { asked, type Params } from '../../web/params.ts'
+import { asked, type Params } from '#ui/requests.ts'
 import { describedFor } from './chart-fields.ts'
 import { chartInWords, type DeskDeps } from './desk-endpoint.ts'
 import { choicesFor } from '../documents/document-inputs.ts'
-import { messages } from '../messages.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
-import { numberText, type TypedField } from '../reader.ts'
+import { numberText, type TypedField, givenIn, shownForm, withoutBlanks } from '#ui/forms.ts'
 import { type Askable, filtersIn, problemAtEnd } from '../documents/record-question.ts'
 import { principalAt } from '../session-middleware.ts'
-import { givenIn, shownForm, withoutBlanks } from '../forms/typed-form.ts'
 import { usableTool, useTool } from '../documents/use-tool.ts'
 import { documentsFor, viewed } from '../documents/viewing.ts'
 import { readerOf } from '../views.ts'
@@ -53,7 +51,7 @@ function kindsFor(deps: DeskDeps, principal: Principal, { ctx }: Visit, mayMake:
     documents.platform.doctypes.get(name)?.translations.get(reader.language)?.get(name) ?? name
   const field: TypedField = {
     name: 'of',
-    label: messages[reader.language].text('charts.of'),
+    label: reader.messages.text('charts.of'),
     kind: 'select',
     options: readable.map(({ doctype }) => doctype),
     words: new Map(readable.map(({ doctype }) => [doctype, called(doctype)])),

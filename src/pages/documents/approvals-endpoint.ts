@@ -1,9 +1,9 @@
 /** The pages on which a user finds, reads, and allows or denies tool calls that need it, which no model can do for them. */
 import type { Needs } from '../../control/operation.ts'
 import { AppError } from '#leaf/errors.ts'
-import { formToken, requireOwnForm, sendTo, signedIn } from '../../web/browser-middleware.ts'
-import { readPageForm } from '../../web/page-form.ts'
-import { pathPart } from '../../web/params.ts'
+import { formToken, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
+import { signedIn } from '../../users/browser-middleware.ts'
+import { pathPart } from '#ui/requests.ts'
 import { shownCall, subjectOf } from './call-subject.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import type { FormPage, Showing } from '../route-page.ts'

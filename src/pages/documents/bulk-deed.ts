@@ -5,15 +5,13 @@ import type { Principal } from '../../core/principal.ts'
 import { accessFor, type Documents } from '../../documents/documents.ts'
 import type { Field } from '../../documents/platform/platform.ts'
 import { possibleDeeds } from '../../documents/forms.ts'
-import { type Params, pathPart } from '../../web/params.ts'
+import { type Params, pathPart } from '#ui/requests.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { changesOf, requireUnchanged, steps } from './document-page.ts'
-import { messages } from '../messages.ts'
 import { type Deed, problemsIn, type Visit } from '../own-page.ts'
-import type { Reader, TypedField } from '../reader.ts'
+import { type Reader, type TypedField, givenIn, shownForm } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
-import { givenIn, shownForm } from '../forms/typed-form.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
 import { readerOf } from '../views.ts'
@@ -42,10 +40,10 @@ export function bulkOf(
   documents: Documents,
   principal: Principal,
   doctype: string,
-  { language }: Reader,
+  { messages }: Reader,
 ): readonly Bulk[] {
   const access = accessFor(documents, principal, doctype)
-  const say = (name: string): string => messages[language].text(name)
+  const say = (name: string): string => messages.text(name)
   const isMoved = documents.platform.workflows.has(doctype)
   const can = (verb: (typeof verbs)[number]): boolean =>
     access.may(verb) && (verb === 'assign' || verb === 'delete' || (access.doctype.submittable && !isMoved))
@@ -209,7 +207,7 @@ async function told<Outcome extends object>(
     return { name, ...(await work()) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    const problem = messages[readerOf(ctx).language].fault(error.message)
+    const problem = readerOf(ctx).messages.fault(error.message)
     return { name, problem, problems: problemsIn(error) } as Told & Partial<Outcome>
   }
 }

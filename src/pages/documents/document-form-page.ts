@@ -4,17 +4,26 @@ import { randomId } from '#leaf/secrets.ts'
 import type { Principal } from '../../core/principal.ts'
 import { getDocument } from '../../documents/asking/reading.ts'
 import { type DocumentForm, documentForm, newDocumentForm } from '../../documents/forms.ts'
-import { pathPart } from '../../web/params.ts'
+import { pathPart } from '#ui/requests.ts'
 import { choicesFor, typedFields } from './document-inputs.ts'
 import { addressOf } from './document-page.ts'
 import { changesBetween, shownValue } from './document-words.ts'
 import { looked } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
-import type { Reader, TypedField } from '../reader.ts'
+import {
+  type Reader,
+  type TypedField,
+  formMeanwhile,
+  marksOf,
+  touchedIn,
+  givenIn,
+  type ShownForm,
+  type ShownInput,
+  shownForm,
+  withoutBlanks,
+} from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
-import { formMeanwhile, marksOf, touchedIn } from '../forms/form-marks.ts'
-import { givenIn, type ShownForm, type ShownInput, shownForm, withoutBlanks } from '../forms/typed-form.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
 import { readerOf } from '../views.ts'

@@ -6,9 +6,8 @@ import type { DocumentForm, FormField } from '../../documents/forms.ts'
 import type { Field } from '../../documents/platform/platform.ts'
 import { AppError } from '#leaf/errors.ts'
 import { placesOf } from '../../documents/values.ts'
-import { messages } from '../messages.ts'
 import { formAt, type Visit } from '../own-page.ts'
-import type { InputKind, TypedField } from '../reader.ts'
+import type { InputKind, TypedField } from '#ui/forms.ts'
 import { readerOf } from '../views.ts'
 
 const kinds: Readonly<Record<Field['type'], InputKind>> = {
@@ -108,7 +107,7 @@ export async function suggestionsFor(
 
 /** Returns the forms of what belongs to a document: whom it is assigned to, a comment, a file. */
 export function belongingForms(visit: Visit, asksToAttach: boolean) {
-  const word = (name: string): string => messages[readerOf(visit.ctx).language].text(name)
+  const word = (name: string): string => readerOf(visit.ctx).messages.text(name)
   const needed = { needed: true } as const
   return {
     assigning: formAt(visit, 'assign', [

@@ -8,17 +8,16 @@ import { listBelongings, maxAttachmentBytes } from '../../documents/belongings.t
 import { accessFor, type Documents } from '../../documents/documents.ts'
 import { possibleDeeds } from '../../documents/forms.ts'
 import { historyOf } from '../../documents/history.ts'
-import type { PageForm } from '../../web/page-form.ts'
-import { pathPart } from '../../web/params.ts'
+import type { PageForm } from '#ui/browser.ts'
+import { pathPart } from '#ui/requests.ts'
 import { orDash } from './call-subject.ts'
 import { belongingForms } from './document-inputs.ts'
 import { changesBetween, personName, type ShownChange, shownValue, documentWords } from './document-words.ts'
 import { looked } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
-import { messages } from '../messages.ts'
 import { type Deed, refusedAt, type OwnPage, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
-import { numberText, type Reader } from '../reader.ts'
+import { numberText, type Reader } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
@@ -148,7 +147,7 @@ export async function changesOf(
   const documents = documentsFor(principal, deps)
   const reader = readerOf(visit.ctx)
   const before = await getDocument(documents, principal, doctype, name)
-  const said = messages[reader.language]
+  const said = reader.messages
   if (typeof tried['current_state'] === 'string')
     return [
       {
@@ -211,7 +210,7 @@ async function shownDocument(
         const known = part ?? whole
         const say = (value: unknown): string =>
           path === 'docstatus'
-            ? messages[reader.language].text(`documents.state_${String(value)}`)
+            ? reader.messages.text(`documents.state_${String(value)}`)
             : known && typeof value !== 'object'
               ? shownValue(known, value, reader).value
               : orDash(value)

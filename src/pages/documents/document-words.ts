@@ -8,8 +8,7 @@ import { maskMarker } from '../../documents/permission.ts'
 import type { Doctype, Field } from '../../documents/platform/platform.ts'
 import { placesOf } from '../../documents/values.ts'
 import { orDash } from './call-subject.ts'
-import { messages } from '../messages.ts'
-import { dayText, numberText, type Reader } from '../reader.ts'
+import { dayText, numberText, type Reader } from '#ui/forms.ts'
 
 /** A value as a view draws it. */
 export interface ShownValue {
@@ -40,8 +39,7 @@ export function shownValue(
 ): ShownValue {
   if (value === undefined || value === null || value === '' || value === maskMarker)
     return { value: orDash(value) }
-  if (field.type === 'check')
-    return { value: messages[reader.language].text(value === true ? 'form.yes' : 'form.no') }
+  if (field.type === 'check') return { value: reader.messages.text(value === true ? 'form.yes' : 'form.no') }
   if (numbers.has(field.type) && (typeof value === 'number' || value instanceof Decimal)) {
     const places = placesOf({
       type: field.type,
@@ -155,12 +153,9 @@ export function changesBetween(
   return [...stateChange(before, after, reader), ...changes].filter(({ from, to }) => from !== to)
 }
 
-function stateChange(before: DocumentView, after: DocumentView, { language }: Reader): ShownChange[] {
+function stateChange(before: DocumentView, after: DocumentView, { messages: said }: Reader): ShownChange[] {
   const word = (view: DocumentView): string =>
-    typeof view['docstatus'] === 'number'
-      ? messages[language].text(`documents.state_${view['docstatus']}`)
-      : '–'
-  const said = messages[language]
+    typeof view['docstatus'] === 'number' ? said.text(`documents.state_${view['docstatus']}`) : '–'
   return 'docstatus' in before
     ? [{ label: said.text('documents.state'), from: word(before), to: word(after) }]
     : []

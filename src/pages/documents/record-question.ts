@@ -5,12 +5,10 @@ import { accessFor, type Documents } from '../../documents/documents.ts'
 import type { Field } from '../../documents/platform/platform.ts'
 import { standardFields, standardOf } from '../../documents/platform/standard-fields.ts'
 import { comparableField } from '../../documents/asking/filters.ts'
-import { type Params, readParams } from '../../web/params.ts'
+import { type Params, readParams } from '#ui/requests.ts'
 import { typedField } from './document-inputs.ts'
 import { isNumber } from './document-words.ts'
-import { messages } from '../messages.ts'
-import type { Reader, TypedField } from '../reader.ts'
-import { givenIn } from '../forms/typed-form.ts'
+import { type Reader, type TypedField, givenIn } from '#ui/forms.ts'
 
 /** A filter as `list_documents` takes it. */
 export type FieldFilter = readonly [field: string, operator: string, value: unknown]
@@ -47,10 +45,9 @@ export function askableOf(
   documents: Documents,
   principal: Principal,
   doctype: string,
-  { language }: Reader,
+  { messages: said }: Reader,
 ): Askable {
   const access = accessFor(documents, principal, doctype)
-  const said = messages[language]
   const standard = [...standardOf(access.doctype)]
     .filter(([name]) => name !== 'name' && (name !== 'docstatus' || access.doctype.submittable))
     .map(([name, type]) => ({ name, type, label: said.text(`documents.field_${name}`) }))

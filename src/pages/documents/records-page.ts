@@ -1,13 +1,12 @@
 /** The page of the documents of one kind: asked for by words, filters and order, kept as views, and changed several at once. */
 import type { Needs } from '../../control/operation.ts'
 import { accessFor } from '../../documents/documents.ts'
-import { pathPart } from '../../web/params.ts'
+import { pathPart } from '#ui/requests.ts'
 import { bulkDeed, bulkOf, tickedIn } from './bulk-deed.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { choicesFor } from './document-inputs.ts'
 import { looked, told } from './documents-endpoint.ts'
 import { pageOfRows, seen, shownList } from '../forms/lists.ts'
-import { messages } from '../messages.ts'
 import type { OwnPage, Visit } from '../own-page.ts'
 import { askableOf } from './record-question.ts'
 import { headOf, recordsOf } from './records.ts'
@@ -37,7 +36,7 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
   const list = { key: doctype, askable, head: headOf(reader), file }
   return {
     doctype,
-    ...bulksFor(bulkOf(deps, documents, user, doctype, reader), messages[reader.language].text('bulk.what')),
+    ...bulksFor(bulkOf(deps, documents, user, doctype, reader), reader.messages.text('bulk.what')),
     ticked: tickedIn(visit.form).map(({ name }) => name),
     mayMake: mayMake && usableTool(deps, user, 'create_document') !== undefined,
     ...(await shownList(visit, list, (question) =>

@@ -7,8 +7,7 @@ import { listDocuments } from '../../documents/asking/reading.ts'
 import { searchDocuments } from '../../documents/asking/searching.ts'
 import { personName, shownValue, type ShownValue, titled } from './document-words.ts'
 import type { FoundRows, ListRow, RowSource } from '../forms/lists.ts'
-import { messages } from '../messages.ts'
-import type { Reader } from '../reader.ts'
+import type { Reader } from '#ui/forms.ts'
 import {
   type Askable,
   type AskedField,
@@ -20,8 +19,8 @@ import {
 const people = new Set(['owner', 'modified_by'])
 
 /** Returns the field at the head of a row of documents. */
-export function headOf({ language }: Reader): AskedField {
-  return { name: 'name', type: 'text', label: messages[language].text('documents.name') }
+export function headOf({ messages }: Reader): AskedField {
+  return { name: 'name', type: 'text', label: messages.text('documents.name') }
 }
 
 /** Returns the documents of one kind as rows. */
@@ -92,8 +91,7 @@ async function rowsFor(
 
 function cellOf(documents: Documents, column: AskedField, row: ListRow, reader: Reader): ShownValue {
   const value = row[column.name]
-  if (column.name === 'docstatus')
-    return { value: messages[reader.language].text(`documents.state_${String(value)}`) }
+  if (column.name === 'docstatus') return { value: reader.messages.text(`documents.state_${String(value)}`) }
   if (people.has(column.name)) return { value: personName(documents, value) }
   return shownValue(column, value, reader, row)
 }

@@ -7,16 +7,23 @@ import type { Documents } from '../../documents/documents.ts'
 import type { Field, Report } from '../../documents/platform/platform.ts'
 import { filterLabel } from '../../documents/platform/read-reports.ts'
 import { findReport, listReports } from '../../documents/reports/reports.ts'
-import { type Params, pathPart, queryOf, readParams } from '../../web/params.ts'
+import { type Params, pathPart, queryOf, readParams } from '#ui/requests.ts'
 import { orDash } from './call-subject.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { isNumber, shownValue, type ShownValue } from './document-words.ts'
 import { answerWrong, looked, told } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
-import { dayText, numberText, type Reader, type TypedField } from '../reader.ts'
+import {
+  dayText,
+  numberText,
+  type Reader,
+  type TypedField,
+  givenIn,
+  shownForm,
+  withoutBlanks,
+} from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
-import { answerSheet, sheetFormat } from '../forms/sheet.ts'
-import { givenIn, shownForm, withoutBlanks } from '../forms/typed-form.ts'
+import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { readerOf } from '../views.ts'
 

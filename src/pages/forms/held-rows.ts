@@ -11,7 +11,7 @@ import { cursorOf, readCursor } from '../../documents/asking/reading.ts'
 import type { Field } from '../../documents/platform/platform.ts'
 import { shownValue } from '../documents/document-words.ts'
 import type { FoundRows, RowSource } from './lists.ts'
-import type { Reader } from '../reader.ts'
+import type { Reader } from '#ui/forms.ts'
 import {
   type Askable,
   type AskedField,

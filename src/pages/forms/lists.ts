@@ -1,10 +1,9 @@
 /** Lists, of documents or of what the daemon holds itself: a page of rows in the words of their reader, and the same as a file. */
 import { AppError } from '#leaf/errors.ts'
-import type { Params } from '../../web/params.ts'
-import { queryOf } from '../../web/params.ts'
+import { type Params, queryOf } from '#ui/requests.ts'
 import { isNumber, type ShownValue } from '../documents/document-words.ts'
 import { problemsIn, type Visit } from '../own-page.ts'
-import type { Reader } from '../reader.ts'
+import { type Reader, shownForm } from '#ui/forms.ts'
 import {
   type Askable,
   type AskedField,
@@ -14,7 +13,6 @@ import {
 } from '../documents/record-question.ts'
 import { questionWith, viewsOf } from './saved-views.ts'
 import { searchOf } from '../session-middleware.ts'
-import { shownForm } from './typed-form.ts'
 import { readerOf } from '../views.ts'
 
 const rowsOfPage = 50

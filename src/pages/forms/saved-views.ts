@@ -2,7 +2,7 @@
 import type { Needs } from '../../control/operation.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Account, SavedView } from '../../users/accounts.ts'
-import { pathPart } from '../../web/params.ts'
+import { pathPart } from '#ui/requests.ts'
 import type { Deed } from '../own-page.ts'
 import { searchOf } from '../session-middleware.ts'
 

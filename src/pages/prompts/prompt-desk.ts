@@ -26,7 +26,7 @@ import { parseSource } from '#site/reading.ts'
 import type { Fault } from '#site/site-files.ts'
 import { askedOfferOf } from './prompt-offers.ts'
 import { beginSketch, sketchFile, type Sketch } from './prompt-sketches.ts'
-import type { InputKind, TypedField } from '../reader.ts'
+import type { InputKind, TypedField } from '#ui/forms.ts'
 import { viewed } from '../documents/viewing.ts'
 
 /** The dependencies of the prompt desk. */

@@ -1,8 +1,7 @@
 /** The editor of prompts: a text is tried and checked as it stands, then saved where the person chose. */
 import { AppError } from '#leaf/errors.ts'
 import type { Fault } from '#site/site-files.ts'
-import { asked } from '../../web/params.ts'
-import { messages } from '../messages.ts'
+import { asked } from '#ui/requests.ts'
 import type { Deed, OwnPage, Visit } from '../own-page.ts'
 import { createPromptDesk, type PromptChange } from './prompt-desk.ts'
 import {
@@ -17,7 +16,7 @@ import {
 import { type BegunSketch, type Sketch, sketchFile } from './prompt-sketches.ts'
 import { promptEditor } from '../assets-endpoint.ts'
 import { principalAt } from '../session-middleware.ts'
-import { languageOf } from '../views.ts'
+import { readerOf } from '../views.ts'
 
 /** The most characters of a text, which the form carries; longer texts are edited as files. */
 const mostCharacters = 24_000
@@ -107,7 +106,7 @@ function deedsOf(
 
 /** Returns the field of the lines to which a text may be saved, in words. */
 function lineInput({ ctx }: Visit, { lines, line }: BegunSketch): object {
-  const { text } = messages[languageOf(ctx)]
+  const { text } = readerOf(ctx).messages
   const words = lines.map(({ line: role, branch }): [string, string] => [
     role,
     branch === undefined

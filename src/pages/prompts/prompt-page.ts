@@ -1,7 +1,7 @@
 /** The pages of one prompt: trying it, its tests, publishing it, and its history with what can be restored. */
 import { mostCompared } from '../../library/versions/history.ts'
-import { asked, type Params, pathPart } from '../../web/params.ts'
-import { type Messages, messages } from '../messages.ts'
+import { asked, type Params, pathPart } from '#ui/requests.ts'
+import type { Messages } from '#ui/pages.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
 import {
@@ -14,8 +14,8 @@ import {
 } from './prompt-desk.ts'
 import { offerDeeds } from './prompt-offers.ts'
 import { principalAt, type SessionDeps } from '../session-middleware.ts'
-import { givenIn, type ShownInput, shownForm } from '../forms/typed-form.ts'
-import { languageOf, readerOf } from '../views.ts'
+import { givenIn, type ShownInput, shownForm } from '#ui/forms.ts'
+import { readerOf } from '../views.ts'
 
 /** The dependencies of the pages of one prompt. */
 export type PromptPageDeps = SessionDeps & PromptDeskParts
@@ -30,7 +30,7 @@ export function promptPage(deps: PromptPageDeps): OwnPage {
       const saved = visit.form === undefined && 'saved' in visit.ctx.query
       // Only what comes with the program is in the catalogue of words.
       const told = prompt.is_system
-        ? prompt.arguments.map((one) => worded(one, messages[languageOf(visit.ctx)]))
+        ? prompt.arguments.map((one) => worded(one, readerOf(visit.ctx).messages))
         : prompt.arguments
       return { prompt, saved, failsTests: failsTests(visit), asked: argumentInputs(told, visit) }
     },

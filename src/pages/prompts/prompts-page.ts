@@ -6,19 +6,18 @@ import { findPrompts } from '../../library/prompt-methods.ts'
 import { categoryTree, type CategoryNode } from '../../library/category-tree.ts'
 import { promptRows } from '../../library/prompts/prompt-rows.ts'
 import { promptStatuses, visibilities } from '../../library/words.ts'
-import { asked } from '../../web/params.ts'
+import { asked } from '#ui/requests.ts'
 import { heldAskable, type Held, type HeldRow, heldRows } from '../forms/held-rows.ts'
 import { pageOfRows, seen, sheetOf, shownList } from '../forms/lists.ts'
-import { messages } from '../messages.ts'
 import type { OwnPage } from '../own-page.ts'
 import { pages } from '../pages.ts'
 import { waitingOffers } from './prompt-offers.ts'
-import type { Reader } from '../reader.ts'
+import type { Reader } from '#ui/forms.ts'
 import { questionIn } from '../documents/record-question.ts'
 import type { Showing } from '../route-page.ts'
 import { viewDeeds } from '../forms/saved-views.ts'
 import { principalAt, type SessionDeps } from '../session-middleware.ts'
-import { answerSheet, sheetFormat } from '../forms/sheet.ts'
+import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { viewed } from '../documents/viewing.ts'
 import { readerOf } from '../views.ts'
 
@@ -70,7 +69,7 @@ function looked<Seen>(
 }
 
 function promptsFor(deps: PromptsDeps, principal: Principal, reader: Reader) {
-  const said = (name: string): string => messages[reader.language].text(name)
+  const said = (name: string): string => reader.messages.text(name)
   const held = heldPrompts(deps, principal, said)
   const source = heldRows(held, { user: principal.user, reader, now: deps.clock.now() })
   return { held, askable: heldAskable(held, said), source }

@@ -1,8 +1,8 @@
 /** Skills for people: a list, each as a page, and the files beside it. Only reads. */
 import { posix } from 'node:path'
 import { AppError } from '#leaf/errors.ts'
-import { answerDownload } from '../../web/answers.ts'
-import { pathPart } from '../../web/params.ts'
+import { loadMarkdown } from '#ui/pages.ts'
+import { answerDownload, pathPart } from '#ui/requests.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { pages } from '../pages.ts'
 import type { Showing } from '../route-page.ts'
@@ -39,7 +39,7 @@ export function skillEndpoint(deps: UserPageDeps): Showing<'users'> {
     const cut = whole.length > mostCharacters
     const text = whole.slice(0, mostCharacters)
     // It is imported when the first skill is read: a start has no use for it.
-    const { leadsOutside, markdownHtml } = await import('../markdown.ts')
+    const { leadsOutside, markdownHtml } = await loadMarkdown()
     const hrefOf = (to: string): string =>
       `${pages.skills.path}/${encodeURIComponent(name)}/files/${pathText(to)}`
     const leads = (href: string): string | undefined => {

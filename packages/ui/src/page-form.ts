@@ -3,8 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { AppError } from '#leaf/errors.ts'
 import { admit, awaitBody, BodyTooLarge, Gone, readBody } from '#front/request-body.ts'
-import { isOfType } from './answers.ts'
-import { type Params, readParams } from './params.ts'
+import { isOfType, type Params, readParams } from './requests.ts'
 
 const formLimit = 65_536
 

@@ -6,9 +6,8 @@ import { csvLine } from '#leaf/csv.ts'
 import { Decimal } from '#leaf/decimal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { Slice } from '#leaf/slices.ts'
-import type { Field } from '../../documents/platform/platform.ts'
-import { answerDownload } from '../../web/answers.ts'
-import { localText, type Reader } from '../reader.ts'
+import { answerDownload } from './requests.ts'
+import { localText, type Reader } from './reader.ts'
 import { zipOf } from '#leaf/zip.ts'
 
 /** The kinds of files, with their media types. */
@@ -23,7 +22,7 @@ type SheetFormat = keyof typeof types
 /** A table; texts in columns of days and moments become such where they are one. */
 interface Sheet {
   readonly name: string
-  readonly columns: readonly { readonly label: string; readonly type?: Field['type'] | undefined }[]
+  readonly columns: readonly { readonly label: string; readonly type?: string | undefined }[]
   readonly rows: readonly (readonly unknown[])[]
 }
 
@@ -89,7 +88,7 @@ const [firstSerial, lastSerial] = [61, 2_958_466]
 /** A workbook keeps so many digits of a number; an amount that has more stays a text, and loses none. */
 const mostDigits = 15
 
-function cellOf(value: unknown, type: Field['type'] | undefined, reader: Reader): string {
+function cellOf(value: unknown, type: string | undefined, reader: Reader): string {
   if (value === null || value === undefined || value === '') return '<c/>'
   if (typeof value === 'boolean') return `<c t="b"><v>${value ? 1 : 0}</v></c>`
   if (typeof value === 'number' || value instanceof Decimal) return numberCell(value)

@@ -1,7 +1,7 @@
 /** What a person has changed in a form, and what others have changed meanwhile in what it is about. */
 import { sha256 } from '#leaf/secrets.ts'
-import type { Params } from '../../web/params.ts'
-import { inputText, type Reader, type TypedField } from '../reader.ts'
+import type { Params } from './requests.ts'
+import { inputText, type Reader, type TypedField } from './reader.ts'
 import {
   type FormState,
   nameIn,

@@ -1,9 +1,10 @@
-/** Pages and browsers: the session of a browser, forms bound to it, and strict headers. */
+/** Pages and browsers: strict headers, cookies, and forms that only the browser can send that got them. */
 import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { AppError } from '#leaf/errors.ts'
-import { hmac, randomSecret, sameText } from '#leaf/secrets.ts'
-import type { NewSession, Sessions, SignedIn } from '../users/sessions.ts'
+import { hmac, sameText } from '#leaf/secrets.ts'
+export { type FormLimits, type PageForm, readPageForm } from './page-form.ts'
+export { PageStreams } from './page-streams.ts'
 
 /** A request of a browser for a page: a Koa context is one, and so is the bare one of an authorization request. */
 export interface PageExchange extends Exchange {
@@ -14,9 +15,8 @@ export interface PageExchange extends Exchange {
   acceptsEncodings(...encodings: string[]): string | false
 }
 
-/** The dependencies for recognizing a browser. */
-export interface BrowserDeps {
-  readonly sessions: Sessions
+/** The address at which browsers know us. */
+interface Published {
   readonly publicUrl: () => string
 }
 
@@ -64,81 +64,26 @@ export function sendTo(ctx: Exchange, status: 302 | 303, url: string): void {
   ctx.status = status
 }
 
-/** Returns the user who is signed in at this browser. */
-export async function signedIn(ctx: Exchange, deps: BrowserDeps): Promise<SignedIn | undefined> {
-  // The layout uses this to greet them in their language.
-  return (ctx.state['signed'] = await deps.sessions.find(cookieOf(ctx, sessionCookie(deps))))
-}
-
-/** Signs this browser in: gives it a new session. */
-export async function openSession(
-  ctx: Context,
-  deps: BrowserDeps,
-  session: Omit<NewSession, 'agent'>,
-): Promise<void> {
-  const old = cookieOf(ctx, sessionCookie(deps))
-  if (old !== undefined) await deps.sessions.close(old)
-  const secret = await deps.sessions.open({ ...session, agent: ctx.get('User-Agent') })
-  setCookie(ctx, deps, sessionCookie(deps), secret)
-  if (session.pending === undefined) ctx.state['signed'] = await deps.sessions.find(secret)
-}
-
-/** Returns the user who has proved a password at this browser and has to prove more. */
-export async function pendingSession(ctx: Context, deps: BrowserDeps): Promise<SignedIn | undefined> {
-  return deps.sessions.findPending(cookieOf(ctx, sessionCookie(deps)))
-}
-
-/** Signs this browser out. */
-export async function closeSession(ctx: Context, deps: BrowserDeps): Promise<void> {
-  const secret = cookieOf(ctx, sessionCookie(deps))
-  if (secret !== undefined) await deps.sessions.close(secret)
-  setCookie(ctx, deps, sessionCookie(deps), '', 'Max-Age=0')
-  // Drafts that the browser kept are for whoever signed out.
-  ctx.set('Clear-Site-Data', '"storage"')
-}
-
-/** Returns the secret, for the sign-in form, of a browser at which nobody is signed in; makes one when there is none. */
-export function visitorSecret(ctx: Context, deps: BrowserDeps): string {
-  const known = knownVisitor(ctx, deps)
-  if (known !== undefined) return known
-  const secret = randomSecret('ac_vs_')
-  setCookie(ctx, deps, visitorCookie(deps), secret)
-  return secret
-}
-
-/** Returns the same secret when there is one. */
-export function knownVisitor(ctx: Context, deps: BrowserDeps): string | undefined {
-  const secret = cookieOf(ctx, visitorCookie(deps))
-  return secret?.startsWith('ac_vs_') && secret.length === 49 ? secret : undefined
-}
-
 /**
- * Returns the value of a cookie, the first of that name (RFC 6265 §5.4). Only plain spaces are left out: with any other in front,
- * browsers take a name for one without the prefix `__Host-`, which other hosts of the domain may set.
+ * Returns the value of a cookie of ours, the first of that name (RFC 6265 §5.4). Only plain spaces are left out: with any other in
+ * front, browsers take a name for one without the prefix `__Host-`, which other hosts of the domain may set.
  */
-function cookieOf(ctx: Exchange, name: string): string | undefined {
+export function cookieOf(ctx: Exchange, at: Published, name: string): string | undefined {
   const all = ctx.get('Cookie').split(/; */)
-  return all.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+  const begin = `${cookiePrefix(at)}${name}=`
+  return all.find((pair) => pair.startsWith(begin))?.slice(begin.length)
 }
 
-function sessionCookie(deps: BrowserDeps): string {
-  return `${cookiePrefix(deps)}assistant_core_session`
-}
-
-function visitorCookie(deps: BrowserDeps): string {
-  return `${cookiePrefix(deps)}assistant_core_visitor`
-}
-
-function cookiePrefix(deps: BrowserDeps): string {
-  return deps.publicUrl().startsWith('https:') ? '__Host-' : ''
-}
-
-function setCookie(ctx: Context, deps: BrowserDeps, name: string, value: string, more?: string): void {
+/** Gives the browser a cookie that no script and no other site can read. */
+export function setCookie(ctx: Context, at: Published, name: string, value: string, more?: string): void {
   // Lax, not Strict: an authorization request arrives from the client's site.
-  const secure = deps.publicUrl().startsWith('https:') ? ['Secure'] : []
-  const parts = [`${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', ...secure, ...(more ? [more] : [])]
+  const all = [`${cookiePrefix(at)}${name}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax']
+  const parts = [...all, ...(isSecure(at) ? ['Secure'] : []), ...(more ? [more] : [])]
   ctx.append('Set-Cookie', parts.join('; '))
 }
+
+const isSecure = ({ publicUrl }: Published): boolean => publicUrl().startsWith('https:')
+const cookiePrefix = (at: Published): string => (isSecure(at) ? '__Host-' : '')
 
 /** Returns the token of a form, so that only the browser that got it can send it, and only for this purpose. */
 export function formToken(secret: string, purpose: string): string {
@@ -148,10 +93,10 @@ export function formToken(secret: string, purpose: string): string {
 /** Refuses a form that another site or browser sent, or that was made for another purpose. AppError `forbidden`. */
 export function requireOwnForm(
   ctx: Context,
-  deps: BrowserDeps,
+  at: Published,
   form: { readonly secret: string | undefined; readonly purpose: string; readonly token: string | undefined },
 ): void {
-  requireOwnSite(ctx, deps)
+  requireOwnSite(ctx, at)
   const { secret, purpose, token } = form
   if (secret === undefined || token === undefined || !sameText(token, formToken(secret, purpose))) {
     throw new AppError(
@@ -161,11 +106,11 @@ export function requireOwnForm(
   }
 }
 
-function requireOwnSite(ctx: Context, deps: BrowserDeps): void {
+function requireOwnSite(ctx: Context, { publicUrl }: Published): void {
   const site = ctx.get('Sec-Fetch-Site')
   const origin = ctx.get('Origin')
   // Under `no-referrer` browsers send Origin: null with our own forms; then Sec-Fetch-Site and the token decide.
-  const foreign = origin !== '' && origin !== 'null' && origin !== deps.publicUrl()
+  const foreign = origin !== '' && origin !== 'null' && origin !== publicUrl()
   if ((site !== '' && site !== 'same-origin') || foreign) {
     throw new AppError('forbidden', 'this form was sent from another site')
   }

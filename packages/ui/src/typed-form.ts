@@ -4,9 +4,9 @@
  */
 import { AppError } from '#leaf/errors.ts'
 import { jsonIn } from '#leaf/strict-json.ts'
-import type { Params } from '../../web/params.ts'
-import { forPeople, messages } from '../messages.ts'
-import { inputText, instantOf, plainNumber, type Reader, type TypedField } from '../reader.ts'
+import type { Params } from './requests.ts'
+import { forPeople } from './messages.ts'
+import { inputText, instantOf, plainNumber, type Reader, type TypedField } from './reader.ts'
 
 /** What a form shows: what was typed, or else the values, in the words of its reader. */
 export interface FormState {
@@ -247,8 +247,8 @@ export function textIn(field: TypedField, key: string, form: Params): string {
 }
 
 /** Places problems by the path with which each begins. */
-function placed(problems: readonly string[], fields: readonly TypedField[], { language }: Reader) {
-  const say = (problem: string): string => messages[language].problem(problem)
+function placed(problems: readonly string[], fields: readonly TypedField[], { messages }: Reader) {
+  const say = (problem: string): string => messages.problem(problem)
   const at = new Map<string, string>()
   const whole: string[] = []
   const known = new Map(fields.map((field) => [field.name, field]))

@@ -1,14 +1,24 @@
 /** The one form: values as people of each language and zone write them, and back again without a loss. */
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { messages } from '../../src/pages/messages.ts'
-import { inputText, instantOf, plainNumber, type Reader, type TypedField } from '../../src/pages/reader.ts'
-import { marksOf, touchedIn } from '../../src/pages/forms/form-marks.ts'
-import { givenIn, shownForm } from '../../src/pages/forms/typed-form.ts'
-import { readParams } from '../../src/web/params.ts'
+import {
+  givenIn,
+  inputText,
+  instantOf,
+  marksOf,
+  plainNumber,
+  type Reader,
+  shownForm,
+  touchedIn,
+  type TypedField,
+} from '#ui/forms.ts'
+import { messagesIn } from '#ui/pages.ts'
+import { readParams } from '#ui/requests.ts'
 
-const english: Reader = { language: 'en', timeZone: 'UTC' }
-const german: Reader = { language: 'de', timeZone: 'Europe/Berlin' }
+const messages = messagesIn(join(import.meta.dirname, 'words'))
+const english: Reader = { language: 'en', timeZone: 'UTC', messages: messages.en }
+const german: Reader = { language: 'de', timeZone: 'Europe/Berlin', messages: messages.de }
 
 const fields: readonly TypedField[] = [
   { name: 'amount', label: 'Amount', kind: 'number' },
@@ -89,7 +99,7 @@ describe('the one form', () => {
       '2026-07-01T12:00:00.000Z',
     ])
       for (const timeZone of ['Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'UTC']) {
-        const reader: Reader = { language: 'en', timeZone }
+        const reader: Reader = { ...english, timeZone }
         assert.equal(instantOf(inputText(at, value, reader), reader), value, timeZone)
       }
     assert.equal(inputText(at, '2026-07-01T12:00:00.000Z', german), '2026-07-01T14:00')
@@ -188,7 +198,7 @@ describe('the one form', () => {
     assert.equal(messages.de.fault('must be a number, not "viel"'), 'Das ist keine Zahl: "viel".')
     assert.equal(
       messages.de.fault('user: there is no user "x" who may read Task "T"; must be JSON'),
-      'Niemand namens x darf Task T lesen. Das ist kein JSON.',
+      'Niemand namens x darf Task "T" lesen. Das ist kein JSON.',
     )
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { leadsOutside, markdownHtml } from '../../src/pages/markdown.ts'
+import { leadsOutside, markdownHtml } from '../src/markdown.ts'
 
 const html = (text: string): string => markdownHtml(text, leadsOutside).trim()
 

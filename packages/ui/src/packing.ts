@@ -1,6 +1,6 @@
 /** Answers of pages as they go over the wire: compressed, where that tells nobody what is in them. */
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import type { PageExchange } from '../web/browser-middleware.ts'
+import type { PageExchange } from './browser.ts'
 
 type Encoding = 'br' | 'gzip'
 

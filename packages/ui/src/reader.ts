@@ -1,7 +1,7 @@
 /** Values as their reader writes and reads them: numbers, amounts, days and times by language and time zone, people by name. */
 import { isoTime } from '#leaf/clock.ts'
 import type { Decimal } from '#leaf/decimal.ts'
-import type { Language } from './messages.ts'
+import type { Language, Messages } from './messages.ts'
 
 /** The kinds of input. `flag` is a box that is checked or not, `yesno` may also be left open; a `password` is never shown again. */
 export type InputKind =
@@ -65,6 +65,8 @@ export interface TypedField {
 export interface Reader {
   readonly language: Language
   readonly timeZone: string
+  /** The words that they are told in. */
+  readonly messages: Messages
 }
 
 /** The marks of each language: what parts thousands, and what begins the part below one. */

@@ -1,5 +1,5 @@
 /** The fields of what a JSON Schema describes: the arguments of a tool, and settings. */
-import type { InputKind, TypedField } from '../reader.ts'
+import type { InputKind, TypedField } from './reader.ts'
 
 interface Property {
   readonly type?: unknown

@@ -1,0 +1,2 @@
+/** Lists as files. */
+export { answerSheet, sheetFormat } from './sheet.ts'
