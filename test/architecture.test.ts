@@ -24,11 +24,12 @@ const mayImport: Record<string, readonly string[]> = {
   '#rows': ['#sandbox'],
   '#outside': ['#front'],
   '#ui': ['#front', '#telemetry'],
+  '#credentials': ['#audit', '#state'],
   '#front': [],
   '#sandbox': [],
   core: ['#audit', '#state', '#sandbox', '#telemetry'],
   settings: ['#site', '#sources', 'core'],
-  users: ['#site', '#audit', '#ui', '#front', '#state', 'core'],
+  users: ['#site', '#credentials', '#ui', '#front', 'core'],
   library: ['settings', '#site', '#audit', 'users', '#jinja', '#front', '#state', 'core'],
   documents: ['settings', '#site', '#sources', '#rows', '#audit', 'users', '#sandbox', '#state', 'core'],
   analysis: ['documents', '#sandbox', '#state', 'core'],
@@ -47,7 +48,7 @@ const mayImport: Record<string, readonly string[]> = {
     '#outside',
     'core',
   ],
-  oauth: ['#ui', 'users', '#audit', '#front', '#outside', '#state', 'core'],
+  oauth: ['#ui', 'users', '#credentials', '#audit', '#front', '#outside', '#state', 'core'],
   mcp: ['tools', 'library', '#audit', '#front', '#telemetry', '#state', 'core'],
   http: ['oauth', '#ui', 'library', '#site', '#audit', '#sandbox', '#front', '#telemetry', '#state', 'core'],
   // What ties the folders together.
@@ -78,6 +79,10 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
       /\/read-[\w-]+\.ts$|^library\/(?:prompts\/template-file|skill-files|categories)\.ts$|^settings\/sources\.ts$|^#sandbox\/settings\.ts$/.test(
         file,
       ),
+  },
+  {
+    name: /^(@simplewebauthn\/server|otpauth)$/,
+    where: (file) => file.startsWith('#credentials/'),
   },
   { name: /^re2js$/, where: (file) => file === '#leaf/pattern.ts' },
   { name: /^lowdb/, where: (file) => file.startsWith('#state/') },

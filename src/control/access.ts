@@ -8,7 +8,7 @@ import { takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { columns, table } from './text.ts'
 import { pictured } from '#leaf/pictured.ts'
-import { knownUser } from '../users/people.ts'
+import { knownUser } from '#credentials/holders.ts'
 import { clientOf } from './whose.ts'
 
 /** The services that an explanation needs. */

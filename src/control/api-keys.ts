@@ -1,6 +1,6 @@
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
-import type { ApiKey } from '../users/api-keys.ts'
+import type { ApiKey } from '#credentials/api-keys.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation } from './operation.ts'
 import { columns, facts } from './text.ts'

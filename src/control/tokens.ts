@@ -5,7 +5,7 @@ import { thisServer } from '../oauth/urls.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation } from './operation.ts'
 import { columns, table } from './text.ts'
-import { knownUser } from '../users/people.ts'
+import { knownUser } from '#credentials/holders.ts'
 import { clientOf } from './whose.ts'
 
 const user = '--user <user>: only those of this user'

@@ -2,8 +2,8 @@ import { isoTime } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
-import { withoutProofs } from '../users/accounts.ts'
-import type { OneTimeLinks } from '../users/one-time-links.ts'
+import { forgetViews } from '../users/accounts.ts'
+import { withoutProofs } from '#credentials/accounts.ts'
 import { asks, takes } from './input.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { columns, table } from './text.ts'
@@ -123,7 +123,7 @@ export const userOperations = [
         return passkeys.length
       }
       // What somebody kept who is not of the site any more goes with them.
-      const views = !known && { saved_views: () => accounts.forgetViews(id) }
+      const views = !known && { saved_views: () => forgetViews(accounts, id) }
       const endings = { ...accessOf(id, access), ...(params.passkeys && { passkeys: passkeysOf }), ...views }
       const ended = await endAll('user.cut_off', id, endings, { people, audit })
       return { user: id, ended, may_sign_in_again: known?.enabled ?? false }
@@ -217,7 +217,7 @@ interface Link {
 }
 
 async function linkFor(
-  request: Omit<Parameters<OneTimeLinks['make']>[0], 'seconds'> & { readonly seconds?: number },
+  request: Omit<Parameters<Linking['links']['make']>[0], 'seconds'> & { readonly seconds?: number },
   { links, publicUrl, settings }: Linking,
 ): Promise<Link> {
   if (!settings().login.passwords) throw new AppError('invalid', 'passwords are off (login.passwords)')

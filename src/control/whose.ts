@@ -2,7 +2,7 @@
 import { AppError } from '#leaf/errors.ts'
 import { principalFor, systemPrincipal, type Principal } from '../core/principal.ts'
 import type { Client } from '../oauth/records.ts'
-import { knownUser } from '../users/people.ts'
+import { knownUser } from '#credentials/holders.ts'
 import type { Needs } from './operation.ts'
 
 /** Returns the principal for whom an operation is done: the given user, or the operator with every right. */

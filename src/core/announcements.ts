@@ -5,7 +5,7 @@ import { longestAnnouncement, type Store, type Transaction } from '#state/store.
 const words = {
   /** Requests that were taken from budgets (`oauth/rate-limits.ts`). */
   limits: 'limits ',
-  /** Attempts at a password, and right ones (`users/sign-in.ts`). */
+  /** Attempts at a password, and right ones (`credentials/src/sign-in.ts`). */
   signIn: 'sign_in ',
   /** The steps of a connection (`oauth/trace.ts`). */
   attempt: 'attempt ',

@@ -1,29 +1,32 @@
-import { Accounts } from '../users/accounts.ts'
-import { OneTimeLinks } from '../users/one-time-links.ts'
-import { Passkeys } from '../users/passkeys.ts'
-import { Passwords } from '../users/passwords.ts'
-import { SecondFactors } from '../users/second-factors.ts'
-import { Sessions } from '../users/sessions.ts'
-import { SignIn } from '../users/sign-in.ts'
+import { type CredentialParts, type Credentials, openCredentials } from '#credentials/credentials.ts'
+import type { Store } from '#state/store.ts'
+import { announce, hear } from '../core/announcements.ts'
+import type { Account } from '../users/accounts.ts'
+import type { User } from '../users/people.ts'
 import type { Foundation } from './foundation.ts'
 import type { House } from './house.ts'
 import type { PublicAddress } from './public-address.ts'
 
 /** How people prove who they are, and what is kept of them while they are here. */
-export type SignInDoor = ReturnType<typeof openSignIn>
+export type SignInDoor = Credentials<User, Account>
+
+type Taken = Pick<Foundation, 'store' | 'clock' | 'audit' | 'settings'> &
+  Pick<House, 'people'> &
+  Pick<PublicAddress, 'publicUrl'>
 
 /** Opens the door of people. */
-export function openSignIn(taken: Foundation & Pick<House, 'people'> & Pick<PublicAddress, 'publicUrl'>) {
-  const { store, clock, audit, settings, people, publicUrl } = taken
-  const accounts = new Accounts({ store })
-  const passwords = new Passwords({ store, clock, people })
+export function openSignIn(taken: Taken): SignInDoor {
+  return openCredentials<User, Account>({
+    ...taken,
+    sessionHours: () => taken.settings().login.session_hours,
+    attempts: attemptsOn(taken.store),
+  })
+}
+
+/** What daemons on one store tell each other of attempts to sign in. */
+export function attemptsOn(store: Store): CredentialParts<User, Account>['attempts'] {
   return {
-    accounts,
-    links: new OneTimeLinks({ store, clock, people }),
-    passkeys: new Passkeys({ store, clock, accounts, publicUrl }),
-    passwords,
-    secondFactors: new SecondFactors({ clock, accounts }),
-    sessions: new Sessions({ store, clock, settings, people, accounts }),
-    signIn: new SignIn({ store, clock, people, passwords, audit }),
+    announce: (transaction, text) => void announce(transaction, 'signIn', text),
+    hear: (heard) => hear(store, 'signIn', heard),
   }
 }

@@ -5,8 +5,9 @@ import type { Store } from '#state/store.ts'
 import type { Audit } from '#audit/audit.ts'
 import type { PowersOf } from '../core/powers.ts'
 import type { Settings } from '../core/settings.ts'
-import type { Accounts } from '../users/accounts.ts'
-import type { ApiKeys } from '../users/api-keys.ts'
+import type { Accounts } from '#credentials/accounts.ts'
+import type { ApiKeys } from '#credentials/api-keys.ts'
+import type { Account } from '../users/accounts.ts'
 import type { People } from '../users/people.ts'
 import type { ClientLimits } from './acting.ts'
 import type { Assertions } from './clients/assertions.ts'
@@ -22,7 +23,7 @@ import type { TokenUsage } from './tokens/usage.ts'
 import type { Trace } from './trace.ts'
 
 interface OAuthParts {
-  readonly accounts: Accounts
+  readonly accounts: Accounts<Account>
   readonly apiKeys: ApiKeys
   readonly assertions: Assertions
   readonly audit: Audit

@@ -17,7 +17,7 @@ import {
 import { signedIn, type BrowserDeps } from '../users/browser-middleware.ts'
 import { isOfType, originOf, asked } from '#ui/requests.ts'
 import type { Fault } from '#site/site-files.ts'
-import type { SignedIn } from '../users/sessions.ts'
+import type { SignedIn } from '../users/accounts.ts'
 import { pageEndpoint } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
 import { admitted, noteWaiting, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'

@@ -3,11 +3,13 @@ import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { randomSecret } from '#leaf/secrets.ts'
 import { cookieOf, setCookie } from '#ui/browser.ts'
-import type { NewSession, Sessions, SignedIn } from './sessions.ts'
+import type { NewSession, Sessions } from '#credentials/sessions.ts'
+import type { Account, SignedIn } from './accounts.ts'
+import type { User } from './people.ts'
 
 /** The dependencies for recognizing a browser. */
 export interface BrowserDeps {
-  readonly sessions: Sessions
+  readonly sessions: Sessions<User, Account>
   readonly publicUrl: () => string
 }
 

@@ -1,12 +1,9 @@
-import { AppError } from '#leaf/errors.ts'
+import type { Holder, Holders } from '#credentials/holders.ts'
+import { linesOf, type Settings } from '../core/settings.ts'
 
 /** A person or service identity of `config/users.yaml`. */
-export interface User {
-  /** E-mail address, lower case. */
-  readonly id: string
+export interface User extends Holder {
   readonly fullName: string
-  /** When false, the user cannot sign in, and every token and key is refused at once. */
-  readonly enabled: boolean
   /** True when the user may use the assistant (specification §2.4); off unless the file says 1. */
   readonly assistantEnabled: boolean
   readonly roles: ReadonlySet<string>
@@ -22,11 +19,9 @@ export interface Role {
 }
 
 /** An immutable reading of users and roles. */
-export interface People {
+export interface People extends Holders<User> {
   readonly users: ReadonlyMap<string, User>
   readonly roles: ReadonlyMap<string, Role>
-  /** Finds the user of exactly that e-mail address, in any case; the places where people type remove blanks. */
-  find(email: string): User | undefined
 }
 
 /** Makes the people of one reading, with a look-up. */
@@ -34,9 +29,7 @@ export function peopleOf({ users, roles }: Pick<People, 'users' | 'roles'>): Peo
   return { users, roles, find: (email) => users.get(email.toLowerCase()) }
 }
 
-/** Finds the user of that address. AppError `not_found`. */
-export function knownUser(people: Pick<People, 'find'>, email: string): User {
-  const user = people.find(email)
-  if (!user) throw new AppError('not_found', `no user ${email}`)
-  return user
+/** True when a role of the user needs more than a password to sign in. */
+export function needsSecondFactor(user: Pick<User, 'roles'>, { login }: Pick<Settings, 'login'>): boolean {
+  return linesOf(login.second_factor_roles).some((role) => user.roles.has(role))
 }

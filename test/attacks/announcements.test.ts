@@ -9,9 +9,9 @@ import { Client } from 'pg'
 import { systemClock } from '#leaf/clock.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
-import type { Passwords } from '../../src/users/passwords.ts'
-import type { People } from '../../src/users/people.ts'
-import { SignIn } from '../../src/users/sign-in.ts'
+import { attemptsOn } from '../../src/house/sign-in-door.ts'
+import type { Holder } from '#credentials/holders.ts'
+import { SignIn } from '#credentials/sign-in.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import {
   afterwards,
@@ -26,7 +26,7 @@ const right = 'the right password'
 
 /** A door that passwords go through, on a store of its own. */
 interface Door {
-  readonly signIn: SignIn
+  readonly signIn: SignIn<Holder>
   readonly store: PostgresStore
   readonly log: TestLog
   /** What it heard. */
@@ -188,11 +188,12 @@ async function openDoor(t: TestContext, url: string): Promise<Door> {
   store.hear((message) => void heard.push(message))
   const signIn = new SignIn({
     store,
+    attempts: attemptsOn(store),
     // No delay is over while it lasts.
     clock: testClock(),
-    people: () => ({ find: (id: string) => ({ id, enabled: true }) }) as unknown as People,
-    passwords: { matches: async (_: string, password: string) => password === right } as unknown as Passwords,
-    audit: { record: async () => undefined, recordIn: async () => undefined, requireWritable: () => {} },
+    people: () => ({ find: (id: string) => ({ id, enabled: true }) }),
+    passwords: { matches: async (_: string, password: string) => password === right },
+    audit: { record: async () => undefined },
   })
   return { signIn, store, log, heard }
 }

@@ -6,9 +6,8 @@ import type { Principal } from '../../src/core/principal.ts'
 import { RateLimits } from '../../src/oauth/rate-limits.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import { defineTool } from '../../src/tools/tool.ts'
-import type { Passwords } from '../../src/users/passwords.ts'
-import type { People } from '../../src/users/people.ts'
-import { SignIn } from '../../src/users/sign-in.ts'
+import { attemptsOn } from '../../src/house/sign-in-door.ts'
+import { SignIn } from '#credentials/sign-in.ts'
 import { silent } from '../documents/trading-company.ts'
 import { noPostgres, suitePostgres, type TestPostgres } from '../helpers/postgres.ts'
 import { afterwards, until } from '../../packages/state/test/state-folder.ts'
@@ -122,13 +121,12 @@ describe('two daemons on one database', { skip: noPostgres, timeout: 300_000 }, 
       (store) =>
         new SignIn({
           store,
+          attempts: attemptsOn(store),
           clock: systemClock,
-          people: () => ({ find: () => ({ id: person.user, enabled: true }) }) as unknown as People,
-          passwords: { matches: async () => right } as unknown as Passwords,
+          people: () => ({ find: () => ({ id: person.user, enabled: true }) }),
+          passwords: { matches: async () => right },
           audit: {
             record: async () => undefined,
-            recordIn: async () => undefined,
-            requireWritable: () => {},
           },
         }),
     )

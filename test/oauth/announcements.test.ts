@@ -12,7 +12,7 @@ import { Trace, type Attempt } from '../../src/oauth/trace.ts'
 import { openPostgresStore } from '#state/postgres/store.ts'
 import { silent } from '../documents/trading-company.ts'
 import { noPostgres, startPostgres } from '../helpers/postgres.ts'
-import type { ApiKey } from '../../src/users/api-keys.ts'
+import type { ApiKey } from '#credentials/api-keys.ts'
 import { startServer } from './server.ts'
 
 describe('what is announced in a shared database', { skip: noPostgres ?? false }, () => {

@@ -58,15 +58,10 @@ import { answers } from '../../src/pages/routes.ts'
 import { createViews } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '#state/embedded/store.ts'
 import type { Store, Stored } from '#state/store.ts'
-import { Accounts } from '../../src/users/accounts.ts'
-import { ApiKeys } from '../../src/users/api-keys.ts'
-import { OneTimeLinks } from '../../src/users/one-time-links.ts'
-import { Passkeys } from '../../src/users/passkeys.ts'
-import { Passwords } from '../../src/users/passwords.ts'
+import { ApiKeys } from '#credentials/api-keys.ts'
+import type { Passwords } from '#credentials/passwords.ts'
+import { openSignIn } from '../../src/house/sign-in-door.ts'
 import { peopleOf, type People, type User } from '../../src/users/people.ts'
-import { SecondFactors } from '../../src/users/second-factors.ts'
-import { Sessions } from '../../src/users/sessions.ts'
-import { SignIn } from '../../src/users/sign-in.ts'
 import { requireNoSecrets } from '../helpers/leaks.ts'
 
 /** A clock that stands still until it is moved. */
@@ -200,27 +195,20 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const documents = new ClientDocuments({ ...base, store, fetch })
   const clients = new Clients({ ...base, store, tokens, documents })
   const assertions = new Assertions({ ...base, store, fetch })
-  const accounts = new Accounts({ store })
-  const passwords = new Passwords({ ...base, store })
+  const credentials = openSignIn({ ...base, store, audit })
   const nouns = {
     ...base,
+    ...credentials,
     store,
     audit,
     tokens,
     clients,
     clientDocuments: documents,
-    passwords,
     codes: new Codes({ ...base, store }),
     pushed: new PushedRequests({ ...base, store }),
     grants: new Grants({ ...base, store }),
     keys: new Keys({ ...base, store }),
-    accounts,
-    links: new OneTimeLinks({ ...base, store }),
-    passkeys: new Passkeys({ ...base, store, accounts }),
-    secondFactors: new SecondFactors({ ...base, accounts }),
-    sessions: new Sessions({ ...base, store, accounts }),
     apiKeys: new ApiKeys({ ...base, store, tellIn: (tx, ended) => tokens.tellIn(tx, [ended]) }),
-    signIn: new SignIn({ ...base, store, passwords, audit }),
     assertions,
     identityProviders: new IdentityProviders({ ...base, assertions, fetch }),
     limits: new RateLimits({ ...base, store }),
@@ -279,7 +267,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
   const listener = app.listen(0, '127.0.0.1')
   await new Promise((resolve) => listener.once('listening', resolve))
   publicUrl = `http://localhost:${(listener.address() as AddressInfo).port}`
-  await givePasswords(store, passwords, [...users.keys()])
+  await givePasswords(store, nouns.passwords, [...users.keys()])
 
   let closed = false
   async function close(): Promise<void> {

@@ -2,40 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { pages } from '../../src/pages/pages.ts'
 import { Browser } from '../oauth/browser.ts'
-import { makeUser, password, startServer } from '../oauth/server.ts'
+import { password, startServer } from '../oauth/server.ts'
 
 describe('browser sessions', () => {
-  it('end after their hours, with the user, and when they are closed', async (t) => {
-    const server = await startServer(t)
-    const secret = await server.sessions.open({
-      user: 'sales@example.com',
-      method: 'password',
-      address: '192.0.2.1',
-    })
-    assert.equal((await server.sessions.find(secret))?.user.id, 'sales@example.com')
-    server.setUsers([makeUser('sales@example.com', { enabled: false })])
-    assert.equal(await server.sessions.find(secret), undefined)
-    server.setUsers([makeUser('sales@example.com')])
-    server.clock.pass(12 * 3600 + 1)
-    assert.equal(await server.sessions.find(secret), undefined)
-    const other = await server.sessions.open({
-      user: 'sales@example.com',
-      method: 'password',
-      address: '192.0.2.1',
-    })
-    const third = await server.sessions.open({
-      user: 'sales@example.com',
-      method: 'password',
-      address: '192.0.2.1',
-    })
-    await server.sessions.close(other)
-    assert.equal(await server.sessions.find(other), undefined)
-    assert.equal(await server.sessions.closeAll('sales@example.com'), 1)
-    assert.equal(await server.sessions.find(third), undefined)
-    assert.equal(await server.sessions.find(''), undefined)
-    assert.equal(await server.sessions.find('ac_ss_made_up'), undefined)
-  })
-
   it('get a cookie that scripts, other sites and plain http do not see', async (t) => {
     const server = await startServer(t, { publicUrl: 'https://assistant.example' })
     const page = await fetch(server.url + pages.signIn.path)
@@ -91,5 +60,14 @@ describe('browser sessions', () => {
     // Browsers keep the prefix `__Host-` for cookies of one host, but not after a space of another kind.
     for (const before of ['\u00a0', 'other=1; \u00a0', 'other=1;\u00a0 ', 'other=1; \t'])
       assert.equal(await answered(before + own), 303, JSON.stringify(before))
+  })
+
+  it('are not opened by guessing, also when rate limits are off', async (t) => {
+    const server = await startServer(t, { settings: { rate_limits: { enabled: false } } })
+    const origin = { request_id: 'r', address: '192.0.2.1' }
+    const tried = async (text: string): Promise<string> =>
+      (await server.signIn.attempt({ username: 'sales@example.com', password: text }, origin)).kind
+    for (let n = 0; n < 5; n++) assert.equal(await tried('not the password'), 'refused')
+    assert.equal(await tried(password), 'wait')
   })
 })

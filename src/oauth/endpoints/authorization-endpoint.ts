@@ -8,7 +8,7 @@ import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { networkKey } from '#leaf/address.ts'
 import { AppError } from '#leaf/errors.ts'
-import type { SignedIn } from '../../users/sessions.ts'
+import type { SignedIn } from '../../users/accounts.ts'
 import {
   checkRequest,
   findTarget,

@@ -1,7 +1,7 @@
 /** The user's consent: the content of the page, the approval, and the approval given before. */
 import type { Exchange } from '#front/exchange.ts'
 import type { Powers } from '../../core/powers.ts'
-import type { SignedIn } from '../../users/sessions.ts'
+import type { SignedIn } from '../../users/accounts.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { answerPage, formActionFor, formToken, type PageExchange, pageHeaders } from '#ui/browser.ts'
 import { mixesScripts } from '../clients/client-metadata.ts'

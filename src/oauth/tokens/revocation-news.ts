@@ -2,7 +2,7 @@
 import type { Principal } from '../../core/principal.ts'
 import { announce, hear } from '../../core/announcements.ts'
 import type { Store, Transaction } from '#state/store.ts'
-import type { ApiKey } from '../../users/api-keys.ts'
+import type { ApiKey } from '#credentials/api-keys.ts'
 import type { AccessToken } from '../records.ts'
 
 /** The user and the client whose tokens ended, or the API key that ended; without either, all that acts for the user. */

@@ -5,7 +5,7 @@ import { AppError } from '#leaf/errors.ts'
 import type { PowersOf } from '../../core/powers.ts'
 import { originOf } from '#ui/requests.ts'
 import type { Family, Grant } from '../../oauth/records.ts'
-import type { ApiKey } from '../../users/api-keys.ts'
+import type { ApiKey } from '#credentials/api-keys.ts'
 import type { OwnPage, OwnPageDeps } from '../own-page.ts'
 
 /** The sources of a user's accesses. */

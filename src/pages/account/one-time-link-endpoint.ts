@@ -5,9 +5,7 @@ import { AppError } from '#leaf/errors.ts'
 import { answerPage, formToken, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
 import { knownVisitor, visitorSecret } from '../../users/browser-middleware.ts'
 import { originOf, asked, type Params } from '#ui/requests.ts'
-import type { OneTimeLink } from '../../users/one-time-links.ts'
-import type { User } from '../../users/people.ts'
-import { needsSecondFactor } from '../../users/sign-in.ts'
+import { needsSecondFactor } from '../../users/people.ts'
 import { pages } from '../pages.ts'
 import type { FormPage } from '../route-page.ts'
 import type { SignInDeps } from './sign-in-endpoint.ts'
@@ -17,10 +15,7 @@ import { readerOf } from '../views.ts'
 /** The dependencies of the page. */
 export type OneTimeLinkDeps = SignInDeps & WaysDeps & Needs<'audit' | 'links' | 'passwords'>
 
-interface Found {
-  readonly link: OneTimeLink
-  readonly user: User
-}
+type Found = NonNullable<Awaited<ReturnType<OneTimeLinkDeps['links']['find']>>>
 
 const over = 'this link was used already, has ended or was replaced; ask for another one'
 

@@ -21,9 +21,9 @@ import {
   type BrowserDeps,
 } from '../../users/browser-middleware.ts'
 import { originOf, asked } from '#ui/requests.ts'
-import { hasSecondFactor } from '../../users/accounts.ts'
+import { hasSecondFactor } from '#credentials/accounts.ts'
 import type { User } from '../../users/people.ts'
-import { needsSecondFactor } from '../../users/sign-in.ts'
+import { needsSecondFactor } from '../../users/people.ts'
 import { isBehindSignIn, pages } from '../pages.ts'
 import type { FormPage } from '../route-page.ts'
 

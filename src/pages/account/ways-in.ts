@@ -1,8 +1,7 @@
 /** Every way into an account beside its password: ways that somebody else may have left there, and ending them. */
 import type { Needs } from '../../control/operation.ts'
 import type { AuditEvent } from '#audit/audit.ts'
-import { hasSecondFactor } from '../../users/accounts.ts'
-import type { SecondFactors } from '../../users/second-factors.ts'
+import { hasSecondFactor } from '#credentials/accounts.ts'
 import { accessesOf, type AccessDeps } from './connected-apps-page.ts'
 
 /** The sources of the ways. */
@@ -34,7 +33,7 @@ async function proofsOf(user: string, { accounts, secondFactors }: WaysDeps): Pr
   const { totp, passkeys = [], recoveryCodes } = account
   const proof = (
     id: string,
-    which: Parameters<SecondFactors['remove']>[1],
+    which: Parameters<WaysDeps['secondFactors']['remove']>[1],
     view: Record<string, unknown>,
   ): Way => ({
     id,

@@ -16,7 +16,7 @@ import { viewDeeds } from '../forms/saved-views.ts'
 import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { createSiteEditor } from './site-editor.ts'
 import { givenIn, shownForm, type TypedField } from '#ui/forms.ts'
-import type { SignedIn } from '../../users/sessions.ts'
+import type { SignedIn } from '../../users/accounts.ts'
 import { usersFile } from '../../users/read-people.ts'
 import { readerOf } from '../views.ts'
 

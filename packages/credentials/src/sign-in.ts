@@ -1,17 +1,14 @@
 /** Signing in with a password: one answer for every reason to refuse, and growing delays after failures. */
 import type { Audit } from '#audit/audit.ts'
 import { networkKey } from '#leaf/address.ts'
-import type { Clock } from '#leaf/clock.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
-import { announce, hear } from '../core/announcements.ts'
-import { linesOf, type Settings } from '../core/settings.ts'
-import type { Store } from '#state/store.ts'
+import type { Transaction } from '#state/store.ts'
+import type { Holder, Parts } from './holders.ts'
 import type { Passwords } from './passwords.ts'
-import type { People, User } from './people.ts'
 
 /** The outcome of an attempt. */
-export type SignInOutcome =
-  | { readonly kind: 'signed_in'; readonly user: User }
+export type SignInOutcome<H extends Holder> =
+  | { readonly kind: 'signed_in'; readonly user: H }
   | { readonly kind: 'refused' }
   | { readonly kind: 'wait'; readonly seconds: number }
 
@@ -51,36 +48,33 @@ const rules = {
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
 
-/** True when a role of the user needs more than a password to sign in. */
-export function needsSecondFactor(user: Pick<User, 'roles'>, { login }: Pick<Settings, 'login'>): boolean {
-  return linesOf(login.second_factor_roles).some((role) => user.roles.has(role))
-}
-
-interface SignInParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly people: () => People
-  readonly passwords: Passwords
-  readonly audit: Audit
+export interface SignInParts<H extends Holder> extends Parts<H> {
+  readonly passwords: Pick<Passwords, 'matches'>
+  readonly audit: Pick<Audit, 'record'>
+  /** What processes of one state tell each other of attempts. */
+  readonly attempts: {
+    announce(transaction: Transaction, text: string): void
+    hear(heard: (text: string) => void): void
+  }
 }
 
 /** The one place that checks passwords at sign-in. */
-export class SignIn {
-  readonly #deps: SignInParts
+export class SignIn<H extends Holder> {
+  readonly #deps: SignInParts<H>
   readonly #failures = new Map<string, Failures>()
   /** The id by which this process recognizes its own messages. */
   readonly #self = randomId()
 
-  constructor(deps: SignInParts) {
+  constructor(deps: SignInParts<H>) {
     this.#deps = deps
-    hear(deps.store, 'signIn', (text) => this.#hear(text))
+    deps.attempts.hear((text) => this.#hear(text))
   }
 
   /** Tries a password. A person who must wait is not tried at all, right or wrong. */
   async attempt(
     attempt: { readonly username: string; readonly password: string },
     origin: Origin,
-  ): Promise<SignInOutcome> {
+  ): Promise<SignInOutcome<H>> {
     const username = attempt.username.trim().toLowerCase().slice(0, 254)
     const keys = keysOf(username, origin.address)
     return this.#try({ username, origin, keys, method: 'password' }, () =>
@@ -94,7 +88,7 @@ export class SignIn {
     origin: Origin,
     method: 'code' | 'passkey',
     isRight: () => Promise<boolean>,
-  ): Promise<SignInOutcome> {
+  ): Promise<SignInOutcome<H>> {
     const keys = keysOf(`second factor of ${username}`, origin.address)
     return this.#try({ username, origin, keys, method }, isRight)
   }
@@ -102,7 +96,7 @@ export class SignIn {
   async #try(
     { username, origin, keys, method }: Attempt,
     isRight: () => Promise<boolean>,
-  ): Promise<SignInOutcome> {
+  ): Promise<SignInOutcome<H>> {
     const tell = (type: string, status: 'ok' | 'denied', user: string): Promise<void> =>
       this.#deps.audit.record({ type, status, user, ...origin, data: { method } })
     const wait = this.#wait(keys)
@@ -155,7 +149,8 @@ export class SignIn {
   /** Tells the other daemons, so that each counts every attempt: an attacker who goes from one to the next waits as long. */
   async #tellOthers(what: 'tried' | 'right', { pair, user, address }: Keys): Promise<void> {
     const text = [this.#self, what, pair, user, address].join(' ')
-    await this.#deps.store.transaction(async (transaction) => announce(transaction, 'signIn', text))
+    const { store, attempts } = this.#deps
+    await store.transaction(async (transaction) => attempts.announce(transaction, text))
   }
 
   #hear(text: string): void {

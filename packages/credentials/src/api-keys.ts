@@ -1,9 +1,8 @@
 /** API keys: `Authorization: token <API_KEY>:<API_SECRET>` for legacy clients and service identities (specification §5.2). */
 import { networksOf } from '#leaf/address.ts'
-import type { Clock } from '#leaf/clock.ts'
 import { randomId, randomSecret, sameText, sha256 } from '#leaf/secrets.ts'
-import type { Collection, Store, Stored, Transaction } from '#state/store.ts'
-import { knownUser, type People } from './people.ts'
+import type { Collection, Stored, Transaction } from '#state/store.ts'
+import { knownUser, type Parts } from './holders.ts'
 
 /** An API key as it is stored; its id is the public half. */
 export interface ApiKey extends Stored {
@@ -28,36 +27,27 @@ export interface ApiKeyRequest {
   readonly from?: string
 }
 
-interface ApiKeysDeps {
-  readonly store: Store
-  readonly clock: Clock
-  readonly people: () => People
+interface ApiKeyParts extends Parts {
   /** Ends what a key keeps open beyond its request, such as streams, at all daemons once the transaction commits. */
   readonly tellIn: (tx: Transaction, ended: { readonly user: string; readonly apiKey: string }) => void
 }
 
 /** All API keys. */
 export class ApiKeys {
-  readonly #store: Store
-  readonly #clock: Clock
-  readonly #people: () => People
+  readonly #deps: ApiKeyParts
   readonly #keys: Collection<ApiKey>
-  readonly #tellIn: ApiKeysDeps['tellIn']
 
-  constructor(deps: ApiKeysDeps) {
-    this.#store = deps.store
-    this.#tellIn = deps.tellIn
-    this.#clock = deps.clock
-    this.#people = deps.people
+  constructor(deps: ApiKeyParts) {
+    this.#deps = deps
     this.#keys = deps.store.collection<ApiKey>({ name: 'users.api_key', indexes: ['user'] })
   }
 
   /** Makes a key; the secret is shown this once. AppError `not_found` for no such user, `invalid` for a wrong network. */
   async create(request: ApiKeyRequest): Promise<{ key: ApiKey; secret: string }> {
-    const user = knownUser(this.#people(), request.user)
+    const user = knownUser(this.#deps.people(), request.user)
     networksOf(request.addresses ?? [])
     const secret = randomSecret('ac_sk_')
-    const now = this.#clock.now()
+    const now = this.#deps.clock.now()
     const key = await this.#keys.insert({
       id: randomId(),
       user: user.id,
@@ -78,7 +68,7 @@ export class ApiKeys {
     const right = sameText(key?.secretHash ?? '', sha256(secret))
     if (!key || !right) return { fault: 'the API key is unknown' }
     if (key.revokedAt !== undefined) return { fault: 'the API key is not active' }
-    if (key.expiresAt !== undefined && key.expiresAt < this.#clock.now())
+    if (key.expiresAt !== undefined && key.expiresAt < this.#deps.clock.now())
       return { fault: 'the API key has expired' }
     return { key }
   }
@@ -100,13 +90,13 @@ export class ApiKeys {
 
   /** Ends a key at once, and what is open by it; false when there is no such key. */
   async revoke(id: string): Promise<boolean> {
-    return await this.#store.transaction(async (tx) => {
+    return await this.#deps.store.transaction(async (tx) => {
       const key = await tx
         .in(this.#keys)
         .update(id, (one) =>
-          one.revokedAt === undefined ? { ...one, revokedAt: this.#clock.now() } : undefined,
+          one.revokedAt === undefined ? { ...one, revokedAt: this.#deps.clock.now() } : undefined,
         )
-      if (key) this.#tellIn(tx, { user: key.user, apiKey: id })
+      if (key) this.#deps.tellIn(tx, { user: key.user, apiKey: id })
       return key !== undefined
     })
   }

@@ -1,10 +1,8 @@
 /** Browser sessions, kept on the server under the hash of a secret that only the browser's cookie has. */
-import type { Clock } from '#leaf/clock.ts'
 import { randomSecret, sha256 } from '#leaf/secrets.ts'
-import type { Settings } from '../core/settings.ts'
-import type { Collection, Store, Stored } from '#state/store.ts'
-import type { Account, Accounts } from './accounts.ts'
-import type { People, User } from './people.ts'
+import type { Collection, Stored } from '#state/store.ts'
+import type { Accounts, Proofs } from './accounts.ts'
+import type { Holder, Parts } from './holders.ts'
 
 /** The method by which somebody proved who they are. */
 export type SignInMethod = 'password' | 'oidc' | 'passkey'
@@ -33,28 +31,26 @@ export interface Session extends Stored {
 }
 
 /** A session together with its user as of now. */
-export interface SignedIn {
+export interface SignedIn<H extends Holder, P extends Proofs> {
   readonly session: Session
-  readonly user: User
-  readonly account: Account
+  readonly user: H
+  readonly account: P
   /** The cookie's value, to which forms of this browser are bound. */
   readonly secret: string
 }
 
-interface SessionParts {
-  readonly store: Store
-  readonly clock: Clock
-  readonly settings: () => Settings
-  readonly people: () => People
-  readonly accounts: Accounts
+export interface SessionParts<H extends Holder, P extends Proofs> extends Parts<H> {
+  readonly accounts: Accounts<P>
+  /** The hours that a session lasts which begins now. */
+  readonly sessionHours: () => number
 }
 
 /** All sessions. */
-export class Sessions {
-  readonly #deps: SessionParts
+export class Sessions<H extends Holder, P extends Proofs> {
+  readonly #deps: SessionParts<H, P>
   readonly #sessions: Collection<Session>
 
-  constructor(deps: SessionParts) {
+  constructor(deps: SessionParts<H, P>) {
     this.#deps = deps
     this.#sessions = deps.store.collection<Session>({
       name: 'users.session',
@@ -67,7 +63,7 @@ export class Sessions {
   async open(session: NewSession): Promise<string> {
     const { user, method, address, agent, pending, authTime = this.#deps.clock.now() } = session
     const secret = randomSecret('ac_ss_')
-    const lasts = pending ? pendingMilliseconds : this.#deps.settings().login.session_hours * 3_600_000
+    const lasts = pending ? pendingMilliseconds : this.#deps.sessionHours() * 3_600_000
     await this.#sessions.insert({
       id: sha256(secret),
       user,
@@ -82,13 +78,13 @@ export class Sessions {
   }
 
   /** Returns the session of that secret, while it lasts and its user may sign in. */
-  async find(secret: string | undefined): Promise<SignedIn | undefined> {
+  async find(secret: string | undefined): Promise<SignedIn<H, P> | undefined> {
     const found = await this.#find(secret)
     return found?.session.pending ? undefined : found
   }
 
   /** Returns the session of that secret that still lacks a step. */
-  async findPending(secret: string | undefined): Promise<SignedIn | undefined> {
+  async findPending(secret: string | undefined): Promise<SignedIn<H, P> | undefined> {
     const found = await this.#find(secret)
     return found?.session.pending ? found : undefined
   }
@@ -102,7 +98,7 @@ export class Sessions {
       .sort((a, b) => b.authTime - a.authTime)
   }
 
-  async #find(secret: string | undefined): Promise<SignedIn | undefined> {
+  async #find(secret: string | undefined): Promise<SignedIn<H, P> | undefined> {
     if (secret === undefined || secret === '') return undefined
     const session = await this.#sessions.get(sha256(secret))
     if (!session || session.expiresAt <= this.#deps.clock.now()) return undefined

@@ -1,10 +1,10 @@
 /** Passkeys (WebAuthn Level 3): adding them, and signing in with them; each challenge is answered once. */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { hmac, randomId, sameText, sha256 } from '#leaf/secrets.ts'
-import type { Collection, Store, Stored } from '#state/store.ts'
-import type { Account, Accounts, Passkey } from './accounts.ts'
+import type { Collection, Stored } from '#state/store.ts'
+import type { Accounts, Passkey, Proofs } from './accounts.ts'
+import type { Parts } from './holders.ts'
 
 interface UsedChallenge extends Stored {
   readonly expiresAt: number
@@ -13,18 +13,24 @@ interface UsedChallenge extends Stored {
 const challengeMilliseconds = 600_000
 const mostPasskeys = 20
 
+export interface PasskeyParts extends Omit<Parts, 'people'> {
+  readonly accounts: Accounts<Proofs>
+  /** The address of the pages where passkeys are made and proved. */
+  readonly publicUrl: () => string
+}
+
 /** The passkeys of all users. */
 export class Passkeys {
-  readonly #deps: { clock: Clock; accounts: Accounts; publicUrl: () => string }
+  readonly #deps: PasskeyParts
   readonly #used: Collection<UsedChallenge>
 
-  constructor(deps: { store: Store; clock: Clock; accounts: Accounts; publicUrl: () => string }) {
+  constructor(deps: PasskeyParts) {
     this.#deps = deps
     this.#used = deps.store.collection({ name: 'users.used_challenge', expires: 'expiresAt' })
   }
 
   /** Returns the options with which the browser makes a passkey; `key` is the secret of that browser. */
-  async creation(key: string, account: Account, names: { user: string; site: string }): Promise<object> {
+  async creation(key: string, account: Proofs, names: { user: string; site: string }): Promise<object> {
     const { generateRegistrationOptions } = await import('@simplewebauthn/server')
     return generateRegistrationOptions({
       rpName: names.site,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Audit } from '#audit/audit.ts'
+import type { Holder } from '#credentials/holders.ts'
+import { SignIn, type SignInParts } from '#credentials/sign-in.ts'
 import type { Store } from '#state/store.ts'
-import type { Passwords } from '../../src/users/passwords.ts'
-import { peopleOf } from '../../src/users/people.ts'
-import { SignIn } from '../../src/users/sign-in.ts'
-import { makeUser, MovableClock, password, startServer, type TestServer } from '../oauth/server.ts'
+import { holders, opened, password, stoppedClock } from './opened.ts'
+
+type Opened = Awaited<ReturnType<typeof opened>>
 
 const right = { username: 'sales@example.com', password }
 const wrong = { username: 'sales@example.com', password: 'not the password' }
@@ -14,13 +14,13 @@ function from(address: string): { request_id: string; address: string } {
   return { request_id: 'r', address }
 }
 
-async function fail(server: TestServer, times: number, address: string): Promise<void> {
+async function fail(server: Opened, times: number, address: string): Promise<void> {
   for (let n = 0; n < times; n++) await server.signIn.attempt(wrong, from(address))
 }
 
 describe('signing in', () => {
   it('takes the right password, however the name is written', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const outcome = await server.signIn.attempt(
       { username: ' Sales@Example.com ', password },
       from('192.0.2.1'),
@@ -32,10 +32,8 @@ describe('signing in', () => {
   })
 
   it('answers the same for a wrong password, an unknown user and a disabled one', async (t) => {
-    const server = await startServer(t)
-    server.setUsers(
-      server.users().map((user) => (user.id === 'hr@example.com' ? { ...user, enabled: false } : user)),
-    )
+    const server = await opened(t)
+    server.disable('hr@example.com')
     for (const attempt of [
       wrong,
       { username: 'nobody@example.com', password },
@@ -47,7 +45,7 @@ describe('signing in', () => {
   })
 
   it('slows down after failures, more each time, and does not even look at the password meanwhile', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     await fail(server, 5, '192.0.2.1')
     const waits: number[] = []
     for (let n = 0; n < 6; n++) {
@@ -63,14 +61,14 @@ describe('signing in', () => {
   })
 
   it('takes all addresses of one IPv6 network for one', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     for (let n = 0; n < 5; n++) await fail(server, 1, `2001:db8:0:5::${n + 1}`)
     assert.equal((await server.signIn.attempt(right, from('2001:db8:0:5:a:b:c:d'))).kind, 'wait')
     assert.equal((await server.signIn.attempt(right, from('2001:db8:0:6::1'))).kind, 'signed_in')
   })
 
   it('never waits longer than a quarter of an hour, and forgets', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     for (let n = 0; n < 40; n++) {
       await fail(server, 1, '192.0.2.1')
       server.clock.pass(900)
@@ -85,7 +83,7 @@ describe('signing in', () => {
   })
 
   it('counts simultaneous guesses one by one', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const outcomes = await Promise.all(
       Array.from({ length: 30 }, () => server.signIn.attempt(wrong, from('192.0.2.1'))),
     )
@@ -93,13 +91,13 @@ describe('signing in', () => {
   })
 
   it('does not let an attacker elsewhere lock the user out', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     await fail(server, 20, '198.51.100.1')
     assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'signed_in')
   })
 
   it('slows down guesses on one user from many addresses, and on many users from one', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     for (let n = 0; n < 30; n++) await fail(server, 1, `198.51.100.${n}`)
     assert.equal((await server.signIn.attempt(right, from('198.51.100.99'))).kind, 'wait')
     for (let n = 0; n < 50; n++) {
@@ -110,7 +108,7 @@ describe('signing in', () => {
   })
 
   it('of one person from many places, or of an office of many people, never has to wait while all are right', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     for (let n = 0; n < 40; n++)
       assert.equal(
         (await server.signIn.attempt(right, from(`198.51.100.${n}`))).kind,
@@ -129,7 +127,7 @@ describe('signing in', () => {
   })
 
   it('with the right password takes back only its own count of the address', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const spray = async (n: number): Promise<string> =>
       (await server.signIn.attempt({ username: `u${n}@example.com`, password }, from('203.0.113.7'))).kind
     for (let n = 0; n < 49; n++) assert.equal(await spray(n), 'refused')
@@ -139,7 +137,7 @@ describe('signing in', () => {
   })
 
   it('uses up nothing of what an address may err by right passwords, however many', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const office = from('203.0.113.7')
     for (let n = 0; n < 60; n++) assert.equal((await server.signIn.attempt(right, office)).kind, 'signed_in')
     for (let n = 0; n < 50; n++) {
@@ -154,7 +152,7 @@ describe('signing in', () => {
       [3600, 'wait'],
       [3601, 'signed_in'],
     ] as const) {
-      const server = await startServer(t)
+      const server = await opened(t)
       await fail(server, 5, '192.0.2.1')
       // The last of them has a delay of a second.
       server.clock.pass(1 + seconds)
@@ -164,7 +162,7 @@ describe('signing in', () => {
   })
 
   it('counts the second step apart: a right password pardons no guess of it, and guesses of it keep no password out', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const guess = async (isRight: boolean): Promise<string> => {
       const second = server.signIn.attemptSecond(right.username, from('192.0.2.1'), 'code', () =>
         Promise.resolve(isRight),
@@ -187,20 +185,18 @@ describe('signing in', () => {
 
   it('counts what other daemons were tried with, and its own attempts once, though it hears of them too', async () => {
     const hearers: ((message: string) => void)[] = []
-    // As PostgreSQL does: whoever announces hears it as well.
-    const announce = (message: string): void => hearers.forEach((hear) => hear(message))
-    const store = {
-      hear: (hear: (message: string) => void) => void hearers.push(hear),
-      transaction: (work: (transaction: object) => unknown) => work({ announce }),
-    } as unknown as Store
     const parts = {
-      store,
-      clock: new MovableClock(),
-      people: () =>
-        peopleOf({ users: new Map([[right.username, makeUser(right.username)]]), roles: new Map() }),
-      passwords: { matches: async (_: string, word: string) => word === password } as unknown as Passwords,
-      audit: { record: async () => {} } as unknown as Audit,
-    }
+      store: { transaction: (work: (transaction: object) => unknown) => work({}) } as unknown as Store,
+      clock: stoppedClock(),
+      people: () => holders([right.username]),
+      passwords: { matches: async (_: string, word: string) => word === password },
+      audit: { record: async () => {} },
+      attempts: {
+        // As PostgreSQL does: whoever announces hears it as well.
+        announce: (_: unknown, text: string) => hearers.forEach((hear) => hear(text)),
+        hear: (hear: (text: string) => void) => void hearers.push(hear),
+      },
+    } satisfies SignInParts<Holder>
     const [one, other] = [new SignIn(parts), new SignIn(parts)]
     const kinds: string[] = []
     for (const daemon of [one, one, other, one, other, one, other])
@@ -215,14 +211,8 @@ describe('signing in', () => {
     )
   })
 
-  it('is guarded when rate limits are off', async (t) => {
-    const server = await startServer(t, { settings: { rate_limits: { enabled: false } } })
-    await fail(server, 6, '192.0.2.1')
-    assert.equal((await server.signIn.attempt(right, from('192.0.2.1'))).kind, 'wait')
-  })
-
   it('takes as long for users that do not exist', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const time = async (user: string): Promise<number> => {
       const start = process.hrtime.bigint()
       await server.passwords.matches(user, 'not the password')

@@ -3,31 +3,26 @@ import { Secret, TOTP } from 'otpauth'
 import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { randomSecret, sha256 } from '#leaf/secrets.ts'
-import { hasSecondFactor, withoutProofs, type Account, type Accounts } from './accounts.ts'
+import { type Accounts, hasSecondFactor, type Proofs, withoutProofs } from './accounts.ts'
 
 const period = 30
 const numberOfCodes = 10
 
-/** The data that an app needs for a new authenticator. */
-export interface NewAuthenticator {
-  /** The secret in base32, which people may type. */
-  readonly secret: string
-  /** The URI `otpauth://…`, which the app opens. */
-  readonly uri: string
-}
-
 /** The second factors of all users that are codes. */
 export class SecondFactors {
   readonly #clock: Clock
-  readonly #accounts: Accounts
+  readonly #accounts: Accounts<Proofs>
 
-  constructor(deps: { clock: Clock; accounts: Accounts }) {
+  constructor(deps: { clock: Clock; accounts: Accounts<Proofs> }) {
     this.#clock = deps.clock
     this.#accounts = deps.accounts
   }
 
-  /** Returns a secret for an app: the `begun` one, to ask for its code again, or a new one. It counts once a code is shown. */
-  begin(label: string, issuer: string, begun = ''): NewAuthenticator {
+  /**
+   * Returns a secret for an app in base32, and the address that the app opens: of the `begun` one, to ask for its code
+   * again, or a new one. It counts once a code is shown.
+   */
+  begin(label: string, issuer: string, begun = ''): { readonly secret: string; readonly uri: string } {
     const secret = isSecret(begun) ? begun : new Secret({ size: 20 }).base32
     return { secret, uri: new TOTP({ secret: Secret.fromBase32(secret), label, issuer, period }).toString() }
   }
@@ -78,7 +73,7 @@ export class SecondFactors {
     await this.#accounts.change(user, (account) => {
       const { totp, passkeys = [], recoveryCodes } = account
       const kept = passkeys.filter(({ id }) => id !== which.passkey)
-      const left: Account = {
+      const left: Proofs = {
         ...withoutProofs(account),
         ...(totp && !which.totp && { totp }),
         ...(kept.length > 0 && { passkeys: kept }),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { password, startServer } from '../oauth/server.ts'
+import { opened, password } from './opened.ts'
 
 describe('passwords', () => {
   it('are kept as argon2id and match whatever a keyboard composes', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     await server.passwords.set('Sales@example.com', 'Caf\u00e9 au lait')
     assert.equal(await server.passwords.matches('sales@example.com', 'Cafe\u0301 au lait'), true)
     assert.equal(await server.passwords.matches('sales@example.com', 'Cafe au lait'), false)
@@ -12,7 +12,7 @@ describe('passwords', () => {
   })
 
   it('must keep the rules, all of which are named at once', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const cases: [string, RegExp][] = [
       ['short', /at least 12 characters/],
       ['        ', /tried first/],
@@ -29,13 +29,13 @@ describe('passwords', () => {
   })
 
   it('exist or not', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     assert.equal(await server.passwords.has('hr@example.com'), true)
     assert.equal(await server.passwords.has('nobody@example.com'), false)
   })
 
   it('are made for the administrator only when nobody has one', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     assert.equal(await server.passwords.makeFirst('admin@example.com'), undefined)
     const records = server.store.collection<{ id: string }>({ name: 'users.password' })
     for (const { id } of await records.find()) await records.delete(id)

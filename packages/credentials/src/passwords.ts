@@ -1,11 +1,10 @@
 /** Users' passwords: argon2id, and the same time for users that do not exist. */
 import { hash, verify } from '@node-rs/argon2'
-import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { randomId } from '#leaf/secrets.ts'
-import type { Collection, Store, Stored } from '#state/store.ts'
+import type { Collection, Stored } from '#state/store.ts'
 import { isCommon } from './common-passwords.ts'
-import { knownUser, type People, type User } from './people.ts'
+import { type Holder, knownUser, type Parts } from './holders.ts'
 
 interface PasswordRecord extends Stored {
   readonly hash: string
@@ -16,14 +15,15 @@ interface PasswordRecord extends Stored {
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const leastLength = 12
 const mostLength = 1024
+
 /** The passwords of all users. */
 export class Passwords {
-  readonly #deps: { store: Store; clock: Clock; people: () => People }
+  readonly #deps: Parts
   readonly #passwords: Collection<PasswordRecord>
   /** The hash compared with when there is no password, so that an attempt takes as long. */
   #decoy: Promise<string> | undefined
 
-  constructor(deps: { store: Store; clock: Clock; people: () => People }) {
+  constructor(deps: Parts) {
     this.#deps = deps
     this.#passwords = deps.store.collection<PasswordRecord>({ name: 'users.password' })
   }
@@ -39,7 +39,7 @@ export class Passwords {
   }
 
   /** Checks a password: throws what `set` would, and sets nothing. */
-  check(email: string, password: string): User {
+  check(email: string, password: string): Holder {
     const user = knownUser(this.#deps.people(), email)
     const faults = passwordFaults(password, user.id)
     if (faults.length > 0) throw new AppError('invalid', faults.join('; '))

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sha256 } from '#leaf/secrets.ts'
-import { startServer } from '../oauth/server.ts'
+import { opened } from './opened.ts'
 
 describe('API keys', () => {
   it('are listed without their secret, newest first, by user', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const first = await server.apiKeys.create({ user: 'Sales@example.com', label: 'import job' })
     server.clock.pass(1)
     const second = await server.apiKeys.create({ user: 'sales@example.com' })
@@ -21,7 +21,7 @@ describe('API keys', () => {
   })
 
   it('prove nothing with another key secret, or when revoked, which happens once', async (t) => {
-    const server = await startServer(t)
+    const server = await opened(t)
     const a = await server.apiKeys.create({ user: 'sales@example.com' })
     const b = await server.apiKeys.create({ user: 'sales@example.com' })
     assert.deepEqual(await server.apiKeys.check(a.key.id, b.secret), { fault: 'the API key is unknown' })

@@ -1,9 +1,8 @@
 /** One-time links, each made by an operator and opened by one person, who chooses a password that nobody else knows. */
-import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import { randomSecret, sha256 } from '#leaf/secrets.ts'
-import type { Collection, Store, Stored } from '#state/store.ts'
-import type { People, User } from './people.ts'
+import type { Collection, Stored } from '#state/store.ts'
+import type { Holder, Parts } from './holders.ts'
 
 /** A stored link; its id is the hash of its secret. */
 export interface OneTimeLink extends Stored {
@@ -15,11 +14,11 @@ export interface OneTimeLink extends Stored {
 }
 
 /** All unused links. */
-export class OneTimeLinks {
-  readonly #deps: { store: Store; clock: Clock; people: () => People }
+export class OneTimeLinks<H extends Holder> {
+  readonly #deps: Parts<H>
   readonly #links: Collection<OneTimeLink>
 
-  constructor(deps: { store: Store; clock: Clock; people: () => People }) {
+  constructor(deps: Parts<H>) {
     this.#deps = deps
     this.#links = deps.store.collection({ name: 'users.link', indexes: ['user'], expires: 'expiresAt' })
   }
@@ -43,7 +42,7 @@ export class OneTimeLinks {
   }
 
   /** Returns a link and its user, while it can be used. */
-  async find(secret: string): Promise<{ link: OneTimeLink; user: User } | undefined> {
+  async find(secret: string): Promise<{ link: OneTimeLink; user: H } | undefined> {
     const link = await this.#links.get(sha256(secret))
     const user = link && this.#deps.people().find(link.user)
     return link && link.expiresAt > this.#deps.clock.now() && user?.enabled ? { link, user } : undefined
