@@ -52,6 +52,9 @@ export function asks<const Told extends string, const Rest extends Input>(
   return { ...kind, ...rest, 'x-asked': told } as unknown as Flagged<Told> & Rest
 }
 
+/** The inputs that an object without members fits. */
+export const asksNothing = new WeakSet<object>()
+
 /** Makes the input of a command: members in the form of `asks`, or schemas without a flag. Required: `<>` and the named ones. */
 export function takes<
   const Members extends Readonly<Record<string, string | Input>>,
@@ -69,5 +72,7 @@ export function takes<
   )
   const isPlaced = (name: string): boolean => String(properties[name]!['x-asked']).startsWith('<')
   const all = [...required, ...Object.keys(members).filter(isPlaced)]
-  return { type: 'object', additionalProperties: false, required: all, properties } as never
+  const input = { type: 'object', additionalProperties: false, required: all, properties }
+  if (all.length === 0) asksNothing.add(input)
+  return input as never
 }

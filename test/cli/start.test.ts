@@ -1,9 +1,12 @@
 /** What a start loads: it is most of what a command costs, and much of what an idle daemon keeps. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { join, resolve } from 'node:path'
+import { chmodSync, cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
+import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { temporaryFolder } from '../helpers/daemon.ts'
 import { folders } from './running-service.ts'
 
 const dist = resolve(import.meta.dirname, '../../dist')
@@ -33,7 +36,53 @@ function filesOf(words: readonly string[], timeout: number): readonly string[] {
     .map((file) => file.slice(dist.length + 1))
 }
 
+/** Runs a program of one line from a copy of the launcher; returns where it keeps what V8 compiled of it, made by `prepare`. */
+function keptAfter(t: TestContext, prepare: (kept: string) => void): string {
+  const copy = join(temporaryFolder(t), 'bin/assistant-core')
+  cpSync(program, copy, { recursive: true })
+  const bundle = join(dirname(copy), '../dist/commands')
+  mkdirSync(bundle, { recursive: true })
+  writeFileSync(join(bundle, 'package.json'), '{"type":"module"}')
+  writeFileSync(join(bundle, 'main.js'), "export const main = () => process.stdout.write('done')")
+  const kept = join(bundle, '.compiled')
+  prepare(kept)
+  const { stdout, stderr } = spawnSync(process.execPath, [copy, 'status'], { encoding: 'utf8' })
+  assert.deepEqual([stdout, stderr], ['done', ''])
+  return kept
+}
+
 describe('a start', () => {
+  it('of a command keeps what V8 compiled of it, where nobody else can write', (t) => {
+    const keeps = 'enableCompileCache' in module
+    assert.equal(readdirSync(keptAfter(t, () => undefined)).length, keeps ? 1 : 0)
+    assert.equal(readdirSync(keptAfter(t, (kept) => mkdirSync(kept, { mode: 0o700 }))).length, keeps ? 1 : 0)
+  })
+
+  it('of a command reads nothing that others may have written beside it', (t) => {
+    const shared = keptAfter(t, (kept) => {
+      mkdirSync(kept)
+      chmodSync(kept, 0o720)
+    })
+    assert.deepEqual(readdirSync(shared), [])
+    const elsewhere = temporaryFolder(t)
+    keptAfter(t, (kept) => symlinkSync(elsewhere, kept))
+    assert.deepEqual(readdirSync(elsewhere), [])
+  })
+
+  it('of a command that says nothing loads no compiler of schemas', (t) => {
+    const { site, state } = folders(t)
+    const env = { ...process.env, NODE_DEBUG: 'module' }
+    const words = ['--site', site, '--state', state]
+    const told = (...command: readonly string[]): string =>
+      spawnSync(process.execPath, [program, ...command, ...words], {
+        env,
+        encoding: 'utf8',
+        maxBuffer: 1 << 26,
+      }).stderr
+    assert.doesNotMatch(told('clients', 'list'), /REQUEST ajv/)
+    assert.match(told('tokens', 'list'), /REQUEST ajv/)
+  })
+
   it('of a command loads parts of one bundle, and few of them where it needs few', (t) => {
     const { site, state } = folders(t)
     const loaded = filesOf(['tokens', 'list', '--site', site, '--state', state], 60_000)
