@@ -191,7 +191,7 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
       ],
     })
   await bundleEditor(join(fresh, editor))
-  await bundleCommands(join(fresh, 'commands'))
+  await bundleCommands(join(fresh, 'bundle'))
   // Removing takes a while, renaming does not: a program that starts meanwhile must find one of the two.
   const old = `${fresh}.old`
   if (existsSync(target)) renameSync(target, old)

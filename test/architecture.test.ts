@@ -16,6 +16,7 @@ const src = join(project, 'src')
 const mayImport: Record<string, readonly string[]> = {
   '#leaf': [],
   '#jinja': [],
+  '#commands': [],
   '#state': [],
   '#audit': ['#state'],
   '#site': [],
@@ -56,7 +57,19 @@ const mayImport: Record<string, readonly string[]> = {
   '.': ['*'],
   control: ['*'],
   pages: ['*'],
-  cli: ['control', 'house', '.', 'settings', '#site', '#sources', '#audit', 'library', '#state', 'core'],
+  cli: [
+    '#commands',
+    'control',
+    'house',
+    '.',
+    'settings',
+    '#site',
+    '#sources',
+    '#audit',
+    'library',
+    '#state',
+    'core',
+  ],
 }
 
 /** What only some places may use. */
@@ -68,7 +81,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
       /^(pages|http|#ui)\//.test(file) ||
       !file.includes('/'),
   },
-  { name: /^commander$/, where: (file) => file.startsWith('cli/') },
+  { name: /^commander$/, where: (file) => file.startsWith('#commands/') },
   { name: /^nunjucks$/, where: (file) => file.startsWith('pages/') },
   // Decision 6: whatever pattern is compiled, it runs on the linear-time engine.
   { name: /^ajv(-formats)?(\/|$)/, where: (file) => file === '#leaf/schema.ts' },
@@ -91,7 +104,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^mysql2(\/|$)/,
     where: (file) => /^#sources\/mysql-(?:door|connection)\.ts$/.test(file),
   },
-  { name: /^(node:)?child_process$/, where: (file) => /^(#sandbox|#site|cli|tools)\//.test(file) },
+  { name: /^(node:)?child_process$/, where: (file) => /^(#commands|#sandbox|#site|tools)\//.test(file) },
 ]
 
 /** Where time, chance, the environment (decision 13) and HTTP enter. */
@@ -100,7 +113,7 @@ const entrances: { name: RegExp; where: RegExp }[] = [
   { name: /^import (?!type\b).*'(?:node:)?http'$/m, where: /^$/ },
   { name: /\bnew Date\(\)|\bDate\.now\(\)/, where: /^#leaf\/clock\.ts$|^cli\// },
   { name: /\bMath\.random\b|\brandom(Bytes|UUID|Int|FillSync)\b/, where: /^#leaf\/secrets\.ts$/ },
-  { name: /\bprocess\.env\b/, where: /^cli\// },
+  { name: /\bprocess\.env\b/, where: /^(?:cli|#commands)\// },
 ]
 
 /**

@@ -54,6 +54,7 @@ const inPlace: Plugin = {
  */
 const together = [
   'packages/audit/test/',
+  'packages/commands/test/',
   'packages/credentials/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',

@@ -2,13 +2,13 @@ import process from 'node:process'
 import type { Rendering } from '#audit/reading.ts'
 import { auditFilter, documentFilter, fromStart } from '../control/audit.ts'
 import { operations } from '../control/index.ts'
-import { asks, takes } from '../control/input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { clientNames } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 import { operate, stream, type Item } from './control.ts'
 import type { Options } from './options.ts'
-import { colourful, print, write } from './output.ts'
+import { colourful, print, write } from '#commands/terminal.ts'
 
 type Events = AsyncIterable<Item<'audit.tail' | 'audit.search'>>
 

@@ -1,13 +1,13 @@
 import process from 'node:process'
 import type { Finding } from '../control/doctor/finding.ts'
 import type { Inside } from '../control/doctor/public-answers.ts'
-import { takes } from '../control/input.ts'
+import { takes } from '#commands/description.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 import { askDaemon, type Answer } from './control.ts'
 import type { Options } from './options.ts'
-import { colourful } from './output.ts'
+import { colourful } from '#commands/terminal.ts'
 
 /** The text of each status, its colour on a terminal, and its name in counts. */
 const statuses = {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { exportInput } from '../control/documents.ts'
-import { asks, takes } from '../control/input.ts'
-import { table } from '../control/text.ts'
+import { asks, takes } from '#commands/description.ts'
+import { table } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 import { converse, stream } from './control.ts'
-import { progressBar, tell, write } from './output.ts'
+import { progressBar, tell, write } from '#commands/terminal.ts'
 
 /** `assistant-core documents …`: documents from files, and into them. */
 export const documentCommands = [

@@ -1,24 +1,19 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
-import { createInterface } from 'node:readline/promises'
-import { takes } from '../control/input.ts'
-import { AppError } from '#leaf/errors.ts'
+import { takes } from '#commands/description.ts'
+import {
+  carryOut,
+  onceStep,
+  ownStep,
+  removalStep,
+  systemdStep,
+  type OwnFile,
+  type Step,
+} from '#commands/steps.ts'
 import { packageFolder } from '../core/version.ts'
-import { defineCommand, type Command } from './command.ts'
-import { manualPage } from './manual.ts'
-import type { Options } from './options.ts'
-import { print, tell } from './output.ts'
+import { defineCommand } from './options.ts'
 import { initSite, type Template, templateFlag } from './site.ts'
-
-/** One step, printed before it is carried out. */
-interface Step {
-  readonly action: 'write' | 'keep' | 'remove' | 'run' | 'skip'
-  readonly what: string
-  readonly why?: string
-  readonly do?: () => void | Promise<unknown>
-}
 
 /** Paths on which the units and this command agree. */
 const launcherInUnits = '/usr/bin/assistant-core'
@@ -44,13 +39,6 @@ const flags = {
   yes: '-y, --yes: do not ask on a terminal',
 } as const
 
-/** The options of both commands. */
-interface Wish {
-  readonly root?: string
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-}
-
 /** `assistant-core install --systemd`, `uninstall --systemd`: for the running system, or a folder that becomes one. */
 export const installCommands = [
   defineCommand({
@@ -58,10 +46,10 @@ export const installCommands = [
     does: 'set this machine up: user, folders, a first site, service, backup timer, manual page',
     examples: ['install --systemd --dry-run', 'install --systemd'],
     input: takes({ template: templateFlag, ...flags }, 'systemd'),
-    run: ({ template, ...wish }, options, command) => {
+    run: ({ template, ...wish }, options, pages) => {
       // This is checked before anything is written: a site means that an installation is upgraded.
       const isUpgrade = existsSync(join(wish.root ?? '', siteInUnits))
-      const steps = installSteps(wish.root, template, command)
+      const steps = installSteps(wish.root, template, pages.manual())
       return carryOut(steps, wish, options, isUpgrade ? afterUpgrade : afterInstall)
     },
   }),
@@ -70,39 +58,13 @@ export const installCommands = [
     does: 'remove what install wrote; site, state, backups and what you changed stay',
     examples: ['uninstall --systemd --dry-run'],
     input: takes(flags, 'systemd'),
-    run: (wish, options, command) =>
-      carryOut(uninstallSteps(wish.root, command), wish, options, afterUninstall),
+    run: (wish, options, pages) =>
+      carryOut(uninstallSteps(wish.root, pages.manual()), wish, options, afterUninstall),
   }),
 ]
 
-async function carryOut(
-  steps: readonly Step[],
-  { root, dryRun = false, yes }: Wish,
-  { json }: Options,
-  after: string,
-): Promise<void> {
-  print(json, { dry_run: dryRun, steps: steps.map(({ do: _do, ...step }) => step) }, () =>
-    steps.map(({ action, what, why }) => `${action.padEnd(7)} ${what}${why ? `   (${why})` : ''}`).join('\n'),
-  )
-  if (dryRun) return
-  if (!root && process.getuid?.() !== 0)
-    throw new AppError('forbidden', 'this changes the system; run it as root, or with --root or --dry-run')
-  if (!yes && process.stdin.isTTY && !(await agreed())) throw new AppError('conflict', 'nothing was done')
-  // The umask is set, whatever root's is: the service's user must read the site, and systemd the units.
-  process.umask(0o022)
-  for (const step of steps) await step.do?.()
-  tell(after)
-}
-
-async function agreed(): Promise<boolean> {
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await asking.question('do this? [y/N] ')
-  asking.close()
-  return /^y(es)?$/i.test(answer.trim())
-}
-
-/** Returns the files of an installation: path, text and mode. */
-function ownFiles(root: string, command: Command): readonly (readonly [string, string, number?])[] {
+/** Returns the files of an installation; one is the manual page. */
+function ownFiles(root: string, page: string): readonly OwnFile[] {
   const launcher = resolve(process.argv[1] ?? launcherInUnits)
   const part = (name: string): string =>
     readFileSync(join(packageFolder, 'systemd', name), 'utf8').replaceAll(launcherInUnits, launcher)
@@ -115,7 +77,7 @@ function ownFiles(root: string, command: Command): readonly (readonly [string, s
     [join(root, '/etc/sysusers.d/assistant-core.conf'), part('assistant-core.sysusers')],
     [join(root, '/etc/tmpfiles.d/assistant-core.conf'), part('assistant-core.tmpfiles')],
     [join(root, '/usr/local/sbin/assistant-corectl'), part('assistant-corectl'), 0o755],
-    [join(root, '/usr/local/share/man/man1/assistant-core.1'), manualPage(command.program)],
+    [join(root, '/usr/local/share/man/man1/assistant-core.1'), page],
   ]
 }
 
@@ -131,81 +93,39 @@ function oneOfSeveral(unit: string): string {
     .replace(/^ExecStart=.* serve$/m, '$& --port %i')
 }
 
-function installSteps(root = '', template: Template | undefined, command: Command): readonly Step[] {
-  const files = ownFiles(root, command).map(([what, text, mode]): Step => {
-    const found = contentOf(what)
-    if (found === text) return { action: 'keep', what, why: 'is up to date' }
-    const replaces = found !== undefined && { why: 'replaces another version' }
-    return { action: 'write', what, ...replaces, do: () => put(what, text, mode) }
-  })
+function installSteps(root = '', template: Template | undefined, page: string): readonly Step[] {
   const [ourDefaults, ourSite] = [join(root, defaultsFile), join(root, siteInUnits)]
   const home = 'note: this program lies in a home folder, which the service may not read'
   return [
     ...(/^\/(home|root)\//.test(realpathSync(process.argv[1] ?? '/'))
       ? [{ action: 'skip', what: home, why: 'install it with npm install --global first' } as const]
       : []),
-    ...files,
-    once(ourDefaults, { do: () => put(ourDefaults, defaults) }),
-    once(ourSite, { why: `a first site: ${template}`, do: () => initSite(ourSite, template) }),
-    run('systemd-sysusers assistant-core.conf', root),
-    run('systemd-tmpfiles --create assistant-core.conf', root),
-    run('systemctl daemon-reload', root),
+    ...ownFiles(root, page).map(ownStep),
+    onceStep(ourDefaults, defaults),
+    onceStep(ourSite, () => initSite(ourSite, template), `a first site: ${template}`),
+    systemdStep('systemd-sysusers assistant-core.conf', root),
+    systemdStep('systemd-tmpfiles --create assistant-core.conf', root),
+    systemdStep('systemctl daemon-reload', root),
   ]
 }
 
-/** Makes the step of a file that is written once, and belongs to the operator from then on. */
-function once(what: string, how: Pick<Step, 'why' | 'do'>): Step {
-  return existsSync(what) ? { action: 'keep', what, why: 'is yours' } : { action: 'write', what, ...how }
-}
-
-function uninstallSteps(root = '', command: Command): readonly Step[] {
-  const removal = (what: string, text: string, kept: string): Step =>
-    contentOf(what) === text
-      ? { action: 'remove', what, do: () => rmSync(what) }
-      : { action: 'keep', what, why: kept }
+function uninstallSteps(root = '', page: string): readonly Step[] {
   // A release before 2.16 wrote no such unit, and what is not there cannot be disabled.
   const several = existsSync(join(root, severalUnit))
     ? ['stop assistant-core@*.service', 'disable assistant-core@.service']
     : []
   return [
-    ...several.map((words) => run(`systemctl ${words}`, root)),
-    run(
+    ...several.map((words) => systemdStep(`systemctl ${words}`, root)),
+    systemdStep(
       'systemctl disable --now assistant-core.service assistant-core.socket assistant-core-backup.timer',
       root,
     ),
-    ...ownFiles(root, command).map(([what, text]): Step =>
-      existsSync(what)
-        ? removal(what, text, 'was changed; remove it yourself')
-        : { action: 'skip', what, why: 'is not there' },
+    ...ownFiles(root, page).map((file): Step =>
+      existsSync(file[0])
+        ? removalStep(file, 'was changed; remove it yourself')
+        : { action: 'skip', what: file[0], why: 'is not there' },
     ),
-    removal(join(root, defaultsFile), defaults, 'is yours'),
-    run('systemctl daemon-reload', root),
+    removalStep([join(root, defaultsFile), defaults], 'is yours'),
+    systemdStep('systemctl daemon-reload', root),
   ]
-}
-
-/** Makes the step of a program of systemd; skipped for a folder, or when systemd is not the running init. */
-function run(what: string, root: string): Step {
-  if (root !== '') return { action: 'skip', what, why: 'not in a folder' }
-  const [program = '', ...words] = what.split(' ')
-  if (program === 'systemctl' && !existsSync('/run/systemd/system'))
-    return { action: 'skip', what, why: 'systemd does not run here' }
-  return {
-    action: 'run',
-    what,
-    do: () => {
-      const { status, error } = spawnSync(program, words, { stdio: ['ignore', 2, 2] })
-      if (error || status !== 0)
-        throw new AppError('unavailable', `${what} failed${error ? `: ${error.message}` : ''}`)
-    },
-  }
-}
-
-function contentOf(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
-}
-
-function put(path: string, text: string, mode = 0o644): void {
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text)
-  chmodSync(path, mode)
 }

@@ -1,99 +1,121 @@
-/**
- * The command line. Results go to standard output, everything else to standard error; with `--json` the
- * result is JSON. Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.
- *
- * `commands.ts` lists all commands. The operations are in `../control`, with their commands: they run in the daemon over
- * its socket, or here on the locked state (`control.ts`). The odd commands have files here.
- */
+/** The command line of this program: every command, and what help and the manual page tell of it. */
 import process from 'node:process'
-import { CommanderError } from 'commander'
-import { AppError, messageOf } from '#leaf/errors.ts'
+import type { RunnableCommand } from '#commands/description.ts'
+import { programOf, runProgram } from '#commands/program.ts'
+import { operations, type Operations } from '../control/index.ts'
+import type { Operation } from '../control/operation.ts'
 import { version } from '../core/version.ts'
-import type { Fault } from '#site/site-files.ts'
-import { Command } from './command.ts'
-import { addCommands } from './commands.ts'
-import { addGlobalOptions } from './options.ts'
-import { tell } from './output.ts'
+import { auditCommands } from './audit.ts'
+import { operate } from './control.ts'
+import { documentCommands } from './documents.ts'
+import { doctorCommand } from './doctor.ts'
+import { installCommands } from './install.ts'
+import { globalOptions, readOptions, type Options } from './options.ts'
+import { promptCommands } from './prompts.ts'
+import { schemaCommand } from './schema.ts'
+import { serveCommand } from './serve.ts'
+import { siteCommands } from './site.ts'
+import { sourceCommands } from './sources.ts'
+import { storeCommands } from './store.ts'
+import { passwordCommand } from './users.ts'
 
-/** Parses and runs one command line; sets the exit code. */
-export async function main(argv: readonly string[]): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // `assistant-core … | head` closes the pipe, which is no fault.
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
-  // Every command throws; only here does an error become text and an exit code.
-  try {
-    const program = createProgram()
-    // A bare `npx assistant-core` is somebody's first try, so it serves.
-    const tries = argv.length === 2 && process.env['npm_command'] === 'exec'
-    await program.parseAsync(tries ? [...argv, 'serve'] : withHelpOption(argv, program))
-  } catch (error) {
-    process.exitCode = report(error)
-  }
-}
+/** The commands that do more than run one operation and print its answer. */
+const odd: readonly RunnableCommand<never, unknown, Options>[] = [
+  ...auditCommands,
+  ...documentCommands,
+  doctorCommand,
+  ...installCommands,
+  ...promptCommands,
+  schemaCommand,
+  serveCommand,
+  ...siteCommands,
+  ...sourceCommands,
+  ...storeCommands,
+  passwordCommand,
+]
 
-/**
- * Turns `help a b` into `a b --help`, as Commander's own `help` looks at one word only. A word that is no command
- * stays the last, so that it is reported.
- */
-export function withHelpOption(argv: readonly string[], program: Command): string[] {
-  const [node, script, first, ...words] = argv
-  if (first !== 'help' || words.length === 0) return [...argv]
-  const path: string[] = []
-  for (let command: Command | undefined = program; command && path.length < words.length;) {
-    const word = words[path.length]!
-    path.push(word)
-    command = command.commands.find((child) => child.name() === word)
-    if (!command) return [node!, script!, ...path]
-  }
-  return [node!, script!, ...path, '--help']
+/** The commands in the order of help: the commands of a group under its word, or single commands without a group. */
+const outline: readonly (readonly [words: string, group?: string, does?: string])[] = [
+  ['serve init check migrate reload schema status metrics'],
+  ['list rotate', 'keys', 'the keys that sign ID tokens'],
+  ['trace', 'oauth', 'the authorization server'],
+  [
+    'list passwd invite reset cut-off',
+    'users',
+    'users and their passwords; who exists is decided in config/users.yaml',
+  ],
+  ['create list revoke', 'api-keys', 'API keys, for programs without a browser'],
+  [
+    'issue list grants revoke',
+    'tokens',
+    'access tokens: issue them without a browser, list them, revoke them',
+  ],
+  ['register list show update rotate-secret remove prune', 'clients', 'OAuth clients'],
+  [
+    'list show preview test history diff restore version duplicate search usage',
+    'prompts',
+    'the prompt library: list, try, test, compare and restore prompt templates',
+  ],
+  ['add write-keys', 'sources', 'databases that are there already, whose tables can be documents'],
+  ['from', 'doctypes', 'doctypes over the tables of a source'],
+  ['import export', 'documents', 'documents: bring them in from files, and out again'],
+  [
+    'tail export stats search show document verify change-key accept-writer accept-loss accept-outcome',
+    'audit',
+    'the audit log: who did what, when, through which client',
+  ],
+  ['tools explain', 'access', 'who may do what, and which line of the site decides it'],
+  ['backup restore'],
+  ['verify migrate copy', 'store', 'the state on disk: check it, bring it to the newest version'],
+  ['doctor install uninstall manual completion'],
+]
+
+/** What the manual page tells behind the exit codes. */
+const sections = {
+  ENVIRONMENT: {
+    ASSISTANT_CORE_SITE: 'The folder of the site.',
+    ASSISTANT_CORE_STATE: 'The folder of the state.',
+    ASSISTANT_CORE_PUBLIC_URL: 'The address that clients use.',
+    NO_COLOR: 'When set, nothing is printed in colour.',
+  },
+  SIGNALS: {
+    SIGHUP: 'The daemon reads its site again; one that was started on a terminal stops.',
+    'SIGTERM, SIGINT': 'The daemon lets running requests end and stops.',
+  },
 }
 
 /** Makes the program with every command. */
-export function createProgram(): Command {
-  const program = new Command('assistant-core')
-    .description(
-      "an MCP server and OAuth 2.0 authorization server for a business's documents, prompts and skills",
-    )
-    .version(version)
-    // Commander would end the process itself; thrown, its errors pass through `report` like all others.
-    .exitOverride()
-    .showSuggestionAfterError()
-    .configureOutput({ writeErr: (text) => process.stderr.write(text) })
-  addGlobalOptions(program)
-  addCommands(program)
-  program.addHelpText(
-    'after',
-    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.\nShapes of --json: src/cli/README.md. Manual page: assistant-core manual | man -l -',
-  )
-  return program
+export function createProgram(every: Readonly<Record<string, Operation>> = operations) {
+  const asked = Object.values(every).filter(({ does }) => does !== undefined)
+  return programOf({
+    name: 'assistant-core',
+    does: "an MCP server and OAuth 2.0 authorization server for a business's documents, prompts and skills",
+    version,
+    options: globalOptions,
+    read: readOptions,
+    commands: [...odd, ...asked.map(commandOf)],
+    outline,
+    exits: { 78: 'The site is wrong; every fault is on standard error as file:line:column path: fault.' },
+    sections,
+    after:
+      'Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.\nShapes of --json: src/cli/README.md. Manual page: assistant-core manual | man -l -',
+  })
 }
 
-function report(error: unknown): number {
-  // Commander throws help and the version as errors too, with the code 0.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  const known = error instanceof AppError ? error.message : faultOfMachine(error)
-  const bug = error instanceof Error ? (error.stack ?? error.message) : messageOf(error)
-  tell(`assistant-core: ${known === undefined ? `internal error: ${bug}` : `error: ${known}`}`)
-  return error instanceof AppError && hasSiteFaults(error) ? 78 : 1
-}
-
-/** Describes what the operating system refused; undefined for a bug. */
-function faultOfMachine(error: unknown): string | undefined {
-  const { code = '', path } = error as NodeJS.ErrnoException
-  if (typeof path !== 'string') return undefined
-  const words: Readonly<Record<string, string>> = {
-    'EACCES EPERM': `no permission for ${path}; run this as the user to whom it belongs`,
-    EROFS: `${path} is on a file system that is mounted read-only`,
-    'ENOSPC EDQUOT': `there is no room left for ${path}`,
-    'EEXIST ENOTDIR': `${path} is not a folder`,
+/** Makes the command that runs an operation and prints its answer. */
+function commandOf(operation: Operation): RunnableCommand<unknown, unknown, Options> {
+  const name = operation.name as keyof Operations
+  return {
+    ...operation,
+    name: operation.as ?? operation.name.replace('.', ' ').replaceAll('_', '-'),
+    run: (params, options) => operate(options, name, params as never),
   }
-  return Object.entries(words).find(([codes]) => codes.split(' ').includes(code))?.[1]
 }
 
-/** True for faults of the site, which exit with 78 (EX_CONFIG of sysexits.h): systemd does not restart such a service. */
-function hasSiteFaults(error: AppError): boolean {
-  const { faults } = (error.data ?? {}) as { readonly faults?: readonly Fault[] }
-  return Array.isArray(faults)
+/** Parses and runs one command line; sets the exit code. A bare `npx assistant-core` is somebody's first try, so it serves. */
+export async function main(argv: readonly string[]): Promise<void> {
+  // Faults of the site exit with 78 (EX_CONFIG of sysexits.h): systemd does not restart such a service.
+  const codeOf = ({ data }: { readonly data: unknown }): number =>
+    Array.isArray((data as { readonly faults?: unknown } | undefined)?.faults) ? 78 : 1
+  await runProgram(argv, createProgram, codeOf, process.env['npm_command'] === 'exec' ? 'serve' : undefined)
 }

@@ -2,13 +2,13 @@ import { systemClock } from '#leaf/clock.ts'
 import { existsSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs'
 import { basename, dirname, relative, resolve } from 'node:path'
 import process from 'node:process'
-import { asks, takes } from '../control/input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { PromptTestResult } from '../library/prompts/prompt-tests.ts'
 import { type Fault, faultText } from '#site/site-files.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 import { operate } from './control.ts'
-import { print, tell } from './output.ts'
+import { print, tell } from '#commands/terminal.ts'
 
 /**
  * `assistant-core prompts …`: an author's commands before a prompt is in use. They work on files, without a daemon or a

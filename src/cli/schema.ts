@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { takes } from '../control/input.ts'
-import { table } from '../control/text.ts'
+import { takes } from '#commands/description.ts'
+import { table } from '#commands/terminal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { didYouMean } from '#leaf/names.ts'
-import { defineCommand } from './command.ts'
-import { write } from './output.ts'
+import { defineCommand } from './options.ts'
+import { write } from '#commands/terminal.ts'
 
 /** `assistant-core schema`: prints the schemas by which editors check and complete the files of a site. */
 export const schemaCommand = defineCommand({

@@ -1,12 +1,12 @@
 import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { asks, takes } from '../control/input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { AppError } from '#leaf/errors.ts'
 import { packageFolder } from '../core/version.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 import { operate } from './control.ts'
 import type { Options } from './options.ts'
-import { tell } from './output.ts'
+import { tell } from '#commands/terminal.ts'
 import { writeSchemas } from './schema.ts'
 
 /** The templates of a new site. */

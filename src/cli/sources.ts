@@ -1,7 +1,7 @@
-import { asks, takes } from '../control/input.ts'
-import { columns, table } from '../control/text.ts'
+import { asks, takes } from '#commands/description.ts'
+import { columns, table } from '#commands/terminal.ts'
 import { sourceTypes } from '#sources/source.ts'
-import { defineCommand } from './command.ts'
+import { defineCommand } from './options.ts'
 
 /** `assistant-core sources …`, `doctypes …`: a database that is there already, and doctypes over its tables. */
 export const sourceCommands = [

@@ -1,9 +1,9 @@
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { ApiKey } from '#credentials/api-keys.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
-import { columns, facts } from './text.ts'
+import { columns, facts } from '#commands/terminal.ts'
 
 /** The operations on static credentials for programs that cannot open a browser. */
 export const apiKeyOperations = [

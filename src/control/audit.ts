@@ -1,8 +1,8 @@
 import { auditStatuses } from '#audit/audit.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
 import { logPlace } from './site.ts'
-import { foundText, megabytes } from './text.ts'
+import { foundText, megabytes } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 
 const since = '--since <moment>: since a date, today, yesterday, or a duration back from now'

@@ -2,9 +2,9 @@ import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Client } from '../oauth/records.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
-import { columns, table } from './text.ts'
+import { columns, table } from '#commands/terminal.ts'
 import { clientOf } from './whose.ts'
 
 /** A client's name and metadata, which `oauth/clients/client-metadata.ts` checks by RFC 7591 §2. */

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { AppError } from '#leaf/errors.ts'
 import { readiness } from '../http/health-endpoint.ts'
 import { faultText } from '#site/site-files.ts'
-import { takes } from './input.ts'
+import { takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
 
 /** The services on which readiness depends. */

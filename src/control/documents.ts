@@ -1,6 +1,6 @@
 import type { Principal } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { principalOf } from './whose.ts'
 

@@ -1,8 +1,8 @@
 import { isoTime } from '#leaf/clock.ts'
 import type { KeyStatus } from '../oauth/tokens/keys.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
-import { columns, table } from './text.ts'
+import { columns, table } from '#commands/terminal.ts'
 
 /** The operations on the keys that sign ID tokens, without their private parts, and on the attempts to get tokens. */
 export const keyOperations = [

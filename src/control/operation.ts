@@ -1,42 +1,16 @@
 import type { AuditEvent } from '#audit/audit.ts'
-import { AppError, messageOf, type AppErrorCode } from '#leaf/errors.ts'
+import type { Asking } from '#commands/asking.ts'
+import type { CommandDescription, Input, ParamsOf } from '#commands/description.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
 import type { ServiceName, Services } from '../house/services.ts'
-import { asksNothing, type Input, type ParamsOf } from './input.ts'
-import type { TextColumn } from './text.ts'
 
 /** The services that an operation or a page needs. */
 export type Needs<Name extends keyof Services> = Pick<Services, Name>
 
 /** The operator who asks, and the end of the request. */
-export interface AskingOperator {
-  /** The responsible person: at a command line, the name of the operating system's user. */
-  readonly actor: string
-  /** Aborted when the command line that asked goes away. */
-  readonly signal: AbortSignal
+export interface AskingOperator extends Asking {
   /** The user for the audit log; absent at a command line, where the caller is no user of the site. */
   readonly user?: Pick<AuditEvent, 'user' | 'request_id' | 'address'>
-}
-
-/** A command of the command line, as help, manual and completion show it. */
-export interface CommandDescription<Params = unknown, Result = unknown> {
-  /** The effect of the command, in the words of help. */
-  readonly does?: string
-  /** Examples to type, without the name of the program; by default the command alone. */
-  readonly examples?: readonly string[]
-  readonly input: Input
-  /** The result for people: the columns of a list, or words; by default a line for each member. `--json` prints it as it is. */
-  readonly text?: ColumnsOf<NoInfer<Result>> | Worded<NoInfer<Result>, Params>['text']
-}
-
-type ColumnsOf<Result> = unknown extends Result
-  ? readonly TextColumn<never>[]
-  : Result extends readonly (infer Row)[]
-    ? readonly TextColumn<Row>[]
-    : never
-
-interface Worded<Result, Params> {
-  /** Returns a text, or its lines. */
-  text(result: Result, params: Params): string | readonly string[]
 }
 
 /**
@@ -102,26 +76,16 @@ export async function runOperation(
 
 /** Throws AppError `invalid` for parameters that do not fit, before anything is tried or audited. */
 async function requireFit(input: Input, params: unknown): Promise<void> {
+  const { required = [], minProperties = 0 } = input as {
+    required?: readonly string[]
+    minProperties?: number
+  }
   // Most commands say nothing, and do without the compiler of schemas.
-  if (asksNothing.has(input) && JSON.stringify(params) === '{}') return
+  if (required.length === 0 && minProperties === 0 && JSON.stringify(params) === '{}') return
   const { compileSchema, problemsText } = await import('#leaf/schema.ts')
   const problems = compileSchema(input)(params)
   if (problems.length > 0) throw new AppError('invalid', problemsText(problems))
 }
 
-/** True if a result is a stream of items. */
-export function isStream(result: unknown): result is AsyncIterable<unknown> {
-  return typeof result === 'object' && result !== null && Symbol.asyncIterator in result
-}
-
-/** The control socket of a state folder: a POST to `/<operation>` with a request as its body is answered by lines of JSON. */
+/** The name of the control socket in a state folder. */
 export const controlSocketName = 'control.sock'
-
-/** The body. Nobody is authenticated here: whoever may open the socket is the operator, and states their name. */
-export type ControlRequest = Pick<AskingOperator, 'actor'> & { readonly params: unknown }
-
-/** A line of an answer: one `result`, or any number of `item`s, or an error, which may come after items. */
-export type ControlLine =
-  | { readonly result: unknown }
-  | { readonly item: unknown }
-  | { readonly error: Pick<AppError, 'message' | 'data'> & { readonly code: AppErrorCode | 'internal' } }

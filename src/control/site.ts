@@ -1,9 +1,9 @@
 import { AppError } from '#leaf/errors.ts'
 import { vitalServices } from './daemon.ts'
-import { takes } from './input.ts'
+import { takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
 import type { statusOf } from './status.ts'
-import { megabytes } from './text.ts'
+import { megabytes } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 
 /** The operations on the daemon's status and on its site. */

@@ -4,9 +4,9 @@ import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
 import { forgetViews } from '../users/accounts.ts'
 import { withoutProofs } from '#credentials/accounts.ts'
-import { asks, takes } from './input.ts'
+import { asks, takes } from '#commands/description.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { columns, table } from './text.ts'
+import { columns, table } from '#commands/terminal.ts'
 
 const user = asks('<user>', { minLength: 1 })
 /** The services that make a link. */

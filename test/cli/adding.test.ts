@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { Command } from '../../src/cli/command.ts'
-import { addCommands } from '../../src/cli/commands.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { operations } from '../../src/control/index.ts'
 import type { Operation } from '../../src/control/operation.ts'
@@ -14,7 +12,7 @@ const packages = join(src, '../packages')
 const offered = new Set(createProgram().every.map(({ path }) => path.join(' ')))
 
 describe('adding', () => {
-  it('a command: described in cli/<noun>.ts, and in the outline of cli/commands.ts', () => {
+  it('a command: described in cli/<noun>.ts, and in the outline of cli/main.ts', () => {
     const described = matches('cli', /defineCommand\(\{\s*name: '([\w -]+)'/g)
     assert.ok(described.length > 20)
     assert.deepEqual(
@@ -82,7 +80,7 @@ describe('adding', () => {
   it('either without a place in the outline is told at once', () => {
     const lost = { ...operations['keys.list'], name: 'keys.lost' }
     assert.throws(
-      () => addCommands(new Command('assistant-core'), { ...operations, 'keys.lost': lost }),
+      () => createProgram({ ...operations, 'keys.lost': lost }),
       /no place in the outline for: keys lost/,
     )
   })

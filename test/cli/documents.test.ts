@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { ImportReport } from '../../src/control/import-file.ts'
-import { barText } from '../../src/cli/output.ts'
+import { barText } from '#commands/terminal.ts'
 import { launcher, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { folders, runService } from './running-service.ts'
 

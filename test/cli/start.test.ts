@@ -40,7 +40,7 @@ function filesOf(words: readonly string[], timeout: number): readonly string[] {
 function keptAfter(t: TestContext, prepare: (kept: string) => void): string {
   const copy = join(temporaryFolder(t), 'bin/assistant-core')
   cpSync(program, copy, { recursive: true })
-  const bundle = join(dirname(copy), '../dist/commands')
+  const bundle = join(dirname(copy), '../dist/bundle')
   mkdirSync(bundle, { recursive: true })
   writeFileSync(join(bundle, 'package.json'), '{"type":"module"}')
   writeFileSync(join(bundle, 'main.js'), "export const main = () => process.stdout.write('done')")
@@ -87,7 +87,7 @@ describe('a start', () => {
     const { site, state } = folders(t)
     const loaded = filesOf(['tokens', 'list', '--site', site, '--state', state], 60_000)
     assert.deepEqual(
-      loaded.filter((file) => !file.startsWith('commands/')),
+      loaded.filter((file) => !file.startsWith('bundle/')),
       [],
     )
     assert.ok(loaded.length > 10 && loaded.length < 100, `${loaded.length} files`)
@@ -98,7 +98,7 @@ describe('a start', () => {
     const loaded = filesOf(['serve', '--port', '0', '--site', site, '--state', state], 5000)
     assert.ok(loaded.includes('daemon.js'))
     assert.deepEqual(
-      loaded.filter((file) => file.startsWith('commands/')),
+      loaded.filter((file) => file.startsWith('bundle/')),
       [],
     )
   })

@@ -4,12 +4,12 @@
  */
 import process from 'node:process'
 import { Command } from 'commander'
-import { addGlobalOptions, readOptions } from '../../src/cli/options.ts'
+import { globalOptions, readOptions } from '../../src/cli/options.ts'
 import { runDaemon } from '../../src/daemon.ts'
 import { offerFixtures } from './fixtures.ts'
 
 const program = new Command('conformance:serve')
-addGlobalOptions(program)
+for (const [flags, does] of Object.entries(globalOptions)) program.option(flags, does)
 program
   .option('--host <address>', 'listen on this address instead of the setting server.host')
   .option(
@@ -18,7 +18,7 @@ program
     Number,
   )
   .action(async (flags: { host?: string; port?: number }, command: Command) => {
-    const { site, state, publicUrl } = readOptions(command)
+    const { site, state, publicUrl } = readOptions(command.optsWithGlobals(), 'serve')
     const { host, port } = flags
     await runDaemon(
       {

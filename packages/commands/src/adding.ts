@@ -1,63 +1,30 @@
 /** Makes a command from its description: its words, options and arguments come from the schema of its input. */
-import { Argument, Command as CommanderCommand, InvalidArgumentError, Option } from 'commander'
+import { Argument, InvalidArgumentError, Option } from 'commander'
+import { systemClock } from '#leaf/clock.ts'
 import { momentOf } from '#leaf/moments.ts'
-import type { Input, ParamsOf } from '../control/input.ts'
-import type { CommandDescription } from '../control/operation.ts'
-import { facts, table } from '../control/text.ts'
-import type { AppError } from '#leaf/errors.ts'
-import { readOptions, type Options } from './options.ts'
-import { print } from './output.ts'
+import type { Command } from './command.ts'
+import type { ProgramPages, RunnableCommand } from './description.ts'
+import { facts, print, table } from './terminal.ts'
 
-/** A Commander command with its examples: help shows them, the manual page prints them, a test runs over them. */
-export class Command extends CommanderCommand {
-  /** The examples as in a terminal, so that a command differs from its output. */
-  examples: readonly string[] = []
-  declare readonly commands: readonly Command[]
-  declare readonly parent: Command | null
-
-  override createCommand(name?: string): Command {
-    return new Command(name)
-  }
-
-  /** The words after the program's name; empty for the program itself. */
-  get path(): readonly string[] {
-    return this.parent ? [...this.parent.path, this.name()] : []
-  }
-
-  /** The program that the command belongs to. */
-  get program(): Command {
-    return this.parent?.program ?? this
-  }
-
-  /** The command and all below it, in reading order. */
-  get every(): readonly Command[] {
-    return [this, ...this.commands.flatMap((child) => child.every)]
-  }
-}
-
-/** A command that does more than run one operation and print its result. */
-export interface OddCommand<Params = unknown, Result = unknown> extends CommandDescription<Params, Result> {
-  /** The words of the command, after the name of the program. */
-  readonly name: string
-  /** Runs the command; an undefined result is not printed. */
-  run(params: Params, options: Options, command: Command): Promise<Result>
-  /** Returns why the command fails after printing, so that a job sees it in the exit code; undefined when all is well. */
-  failure?(result: NonNullable<Result>, params: Params): AppError | undefined
-}
-
-/** Defines a command, so that its code gets the type of its input. */
-export function defineCommand<const Schema extends Input, Result>(
-  command: { readonly input: Schema } & OddCommand<ParamsOf<Schema>, Result>,
-): { readonly input: Schema } & OddCommand<ParamsOf<Schema>, Result> {
-  return command
+/** The program that a command is added to. */
+export interface Adding<Options> {
+  /** Reads the options of every command, for that of a name. */
+  readonly read: (flags: Readonly<Record<string, unknown>>, name: string) => Options
+  readonly pages: ProgramPages
 }
 
 /** Adds a command to another one. */
-export function addCommand(parent: Command, odd: OddCommand): void {
-  const { name, does = '', text } = odd
-  const { properties, required, minProperties = 0 } = odd.input as unknown as ReadInput
+export function addCommand<Options extends { readonly json: boolean }>(
+  parent: Command,
+  described: RunnableCommand<never, unknown, Options>,
+  { read, pages }: Adding<Options>,
+): void {
+  // What the schema of its input has been read into fits it.
+  const known = described as RunnableCommand<unknown, unknown, Options>
+  const { name, does = '', text, examples = [name] } = known
+  const { properties, required, minProperties = 0 } = known.input as unknown as ReadInput
   const command = parent.command(name.split(' ').at(-1)!).description(does)
-  command.examples = (odd.examples ?? [name]).map((line) => `$ assistant-core ${line}`)
+  command.examples = examples.map((line) => `$ ${parent.program.name()} ${line}`)
   const title = command.examples.length === 1 ? 'Example' : 'Examples'
   command.addHelpText('after', `\n${title}:\n${command.examples.map((one) => `  ${one}`).join('\n')}`)
   const asked = Object.entries(properties).filter(([, schema]) => 'x-asked' in schema)
@@ -71,14 +38,14 @@ export function addCommand(parent: Command, odd: OddCommand): void {
       command.error(`error: say which: ${flags.replace(/, (?=[^,]*$)/, ' or ')}`)
     }
     const params: unknown = Object.fromEntries(given)
-    const options = readOptions(command)
-    const result = await odd.run(params, options, command)
+    const options = read(command.optsWithGlobals(), command.name())
+    const result = await known.run(params, options, pages)
     if (result === undefined) return
     print(options.json, result, () => {
       if (typeof text === 'function') return [text(result, params)].flat().join('\n')
       return text ? table(result as [], text) : facts(result as object)
     })
-    const failure = odd.failure?.(result as {}, params)
+    const failure = known.failure?.(result as {}, params)
     if (failure) throw failure
   })
 }
@@ -133,7 +100,7 @@ const readers: Readonly<Record<string, (text: string) => number>> = {
   },
   /** Reads a date, a duration back from now, or the beginning of a local `today` or `yesterday`, as epoch milliseconds. */
   moment: (text) => {
-    const time = momentOf(text, Date.now())
+    const time = momentOf(text, systemClock.now())
     if (time !== undefined) return time
     throw new InvalidArgumentError(
       'must be a date such as 2026-01-31 or 2026-01-31T08:00Z, today, yesterday, or a duration back from now such as 2h',

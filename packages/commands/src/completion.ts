@@ -1,23 +1,8 @@
-/** `assistant-core completion SHELL`: prints completion scripts, generated from the commands. */
-import { asks, takes } from '../control/input.ts'
-import { defineCommand, type Command } from './command.ts'
-import { write } from './output.ts'
+/** The completion scripts of shells, made from the commands. */
+import type { Command } from './command.ts'
 
 /** The known shells, each with the function that writes its script. */
 export const completionScripts = { bash, zsh, fish }
-
-/** `assistant-core completion`. */
-export const completionCommand = defineCommand({
-  name: 'completion',
-  does: 'print the completion script of a shell',
-  examples: [
-    'completion bash > /etc/bash_completion.d/assistant-core',
-    'completion zsh > "${fpath[1]}/_assistant-core"',
-    'completion fish > ~/.config/fish/completions/assistant-core.fish',
-  ],
-  input: takes({ shell: asks('<shell>: the shell', { enum: ['bash', 'zsh', 'fish'] }) }),
-  run: ({ shell }, _options, command) => write(completionScripts[shell](command.program)),
-})
 
 /** Returns shell code that finds how many words of `words` are a command, and looks it up in a line for each command. */
 function lookUp(words: string, program: Command, line: (command: Command) => string): string {
@@ -47,14 +32,15 @@ function bash(program: Command): string {
     const options = optionsOf(command).flatMap(({ long, short }) => [long, short].filter(Boolean))
     return `words='${[...command.commands.map((child) => child.name()), ...options].join(' ')}'`
   }
-  return `# bash completion for assistant-core
-_assistant_core() {
+  const name = program.name()
+  return `# bash completion for ${name}
+${functionOf(program)}() {
   local words=''
 ${lookUp('"${COMP_WORDS[@]:1:COMP_CWORD-1}"', program, line)}
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
   [[ \${#COMPREPLY[@]} -eq 0 ]] && COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -F _assistant_core assistant-core
+complete -F ${functionOf(program)} ${name}
 `
 }
 
@@ -67,8 +53,8 @@ function zsh(program: Command): string {
     )
     return `commands=(${commands.join(' ')}); options=(${options.join(' ')})`
   }
-  return `#compdef assistant-core
-_assistant_core() {
+  return `#compdef ${program.name()}
+${functionOf(program)}() {
   local -a commands options
 ${lookUp('${words[2,CURRENT-1]}', program, line)}
   if [[ $PREFIX == -* ]]; then _describe option options
@@ -76,7 +62,7 @@ ${lookUp('${words[2,CURRENT-1]}', program, line)}
   else _files
   fi
 }
-_assistant_core "$@"
+${functionOf(program)} "$@"
 `
 }
 
@@ -96,11 +82,13 @@ function fish(program: Command): string {
       }),
     ]
   })
-  return [
-    '# fish completion for assistant-core',
-    ...lines.map((one) => `complete -c assistant-core ${one}`),
-    '',
-  ].join('\n')
+  const name = program.name()
+  return [`# fish completion for ${name}`, ...lines.map((one) => `complete -c ${name} ${one}`), ''].join('\n')
+}
+
+/** Returns the name of the shell function that completes. */
+function functionOf(program: Command): string {
+  return `_${program.name().replaceAll('-', '_')}`
 }
 
 /** Quotes a text in single quotes for a shell. */
