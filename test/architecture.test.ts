@@ -28,6 +28,7 @@ const mayImport: Record<string, readonly string[]> = {
   '#credentials': ['#audit', '#state'],
   '#front': [],
   '#sandbox': [],
+  '#modules': ['#site', '#sandbox'],
   core: ['#audit', '#state', '#sandbox', '#telemetry'],
   settings: ['#site', '#sources', 'core'],
   users: ['#site', '#credentials', '#ui', '#front', 'core'],
@@ -46,6 +47,7 @@ const mayImport: Record<string, readonly string[]> = {
     '#sandbox',
     '#front',
     '#telemetry',
+    '#modules',
     '#outside',
     'core',
   ],
@@ -104,7 +106,10 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
     name: /^mysql2(\/|$)/,
     where: (file) => /^#sources\/mysql-(?:door|connection)\.ts$/.test(file),
   },
-  { name: /^(node:)?child_process$/, where: (file) => /^(#commands|#sandbox|#site|tools)\//.test(file) },
+  {
+    name: /^(node:)?child_process$/,
+    where: (file) => /^(#commands|#sandbox|#modules|#site|tools)\//.test(file),
+  },
 ]
 
 /** Where time, chance, the environment (decision 13) and HTTP enter. */
@@ -143,7 +148,7 @@ const keptByProcess: Record<string, { names: readonly string[]; why: string }> =
     names: ['formats'],
     why: 'one for each language, number of digits and time zone that there is',
   },
-  'tools/own/bundle-module.ts': { names: ['compiling'], why: 'the compiler is one for a process' },
+  '#modules/bundle.ts': { names: ['compiling'], why: 'the compiler is one for a process' },
 }
 
 /** The errors that leave the service: one class a speaker (decision 10). */

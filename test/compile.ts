@@ -58,6 +58,7 @@ const together = [
   'packages/credentials/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',
+  'packages/modules/test/',
   'packages/outside/test/',
   'packages/rows/test/',
   'packages/site/test/',

@@ -167,8 +167,8 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
     ),
     '60 seconds': seconds * constant('src/oauth/tokens/id-tokens.ts', 'assertionSeconds'),
     'half a minute':
-      constant('src/tools/own/module-process.ts', 'mostLoading') *
-      constant('src/tools/own/module-process.ts', 'tickMilliseconds'),
+      constant('packages/modules/src/process.ts', 'mostLoading') *
+      constant('packages/modules/src/process.ts', 'tickMilliseconds'),
     'up to five minutes': constant('packages/site/src/watched.ts', 'longestPause'),
   },
   'config/settings.yaml': {

@@ -10,7 +10,7 @@ import { searchDocumentsTool } from '../search-documents.ts'
 import { submitDocumentTool } from '../submit-document.ts'
 import type { Tool, ToolContext } from '../tool.ts'
 import { updateDocumentTool } from '../update-document.ts'
-import type { Asked, verbNames } from './module-messages.ts'
+import type { ModuleCall } from '#modules/process.ts'
 
 /** The budget in bytes: a module is no model, so `limit` alone bounds its rows. */
 const budget = 10_000_000
@@ -24,21 +24,24 @@ const verbs = new Map(
     submit: submitDocumentTool,
     aggregate,
     search: searchDocumentsTool,
-  } satisfies Record<keyof DocumentVerbs & (typeof verbNames)[number], Tool>).map(([name, tool]) => [
-    name,
+  } satisfies Record<keyof DocumentVerbs, Tool>).map(([name, tool]) => [
+    `documents.${name}`,
     { tool, check: compileSchema(tool.input) },
   ]),
 )
 
-/** Answers what a module asked, as the caller of its tool. */
-export async function answerTo(
-  asked: Asked,
-  by: Pick<Tool, 'category'>,
-  context: ToolContext,
-): Promise<unknown> {
-  if (asked.verb === 'documents') return await runVerb(by, context, asked.name, asked.wanted)
-  if (asked.verb === 'callTool') return await context.callTool(asked.name, asked.wanted)
-  return await context.ask(asked.wanted)
+/** Returns the functions by which a call of a module's tool asks the service, as who called that tool. */
+export function asksOf(by: Pick<Tool, 'category'>, context: ToolContext): ModuleCall['asks'] {
+  const names = [...verbs.keys()].map((name) => [
+    name,
+    async (wanted: unknown) => await runVerb(by, context, name, wanted),
+  ])
+  // Each takes what it knows, whatever the module sends.
+  return {
+    ...Object.fromEntries(names),
+    callTool: async (name: string, wanted: unknown) => await context.callTool(name, wanted),
+    ask: async (questions: Parameters<ToolContext['ask']>[0]) => await context.ask(questions),
+  }
 }
 
 /** Runs a verb. AppError `invalid` for arguments that the verb does not take, `forbidden` for a change by a read-only tool. */
@@ -48,14 +51,13 @@ async function runVerb(
   name: string,
   wanted: unknown,
 ): Promise<unknown> {
-  const verb = verbs.get(name)
-  if (!verb) throw new AppError('invalid', `documents.${name}: there is no such verb`)
-  const problems = verb.check(wanted)
-  if (problems.length > 0) throw new AppError('invalid', `documents.${name}: ${problemsText(problems)}`)
-  if (verb.tool.category !== 'read_only' && by.category === 'read_only')
-    throw new AppError('forbidden', `documents.${name}: a tool of the category read_only changes nothing`)
+  const { tool, check } = verbs.get(name)!
+  const problems = check(wanted)
+  if (problems.length > 0) throw new AppError('invalid', `${name}: ${problemsText(problems)}`)
+  if (tool.category !== 'read_only' && by.category === 'read_only')
+    throw new AppError('forbidden', `${name}: a tool of the category read_only changes nothing`)
   const { principal, documents, library, signal, progress, log, callTool, ask } = context
-  return await verb.tool.run(wanted, {
+  return await tool.run(wanted, {
     principal,
     documents,
     library,

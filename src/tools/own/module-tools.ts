@@ -1,25 +1,32 @@
 import { fileFault } from '#site/site-files.ts'
-import type { Tool } from '../tool.ts'
-import type { Bundle } from './bundle-module.ts'
+import type { Bundle } from '#modules/bundle.ts'
+import { type ModuleCall, ModuleProcess, type ProcessParts } from '#modules/process.ts'
+import { AnswerPending, type Tool, type ToolContext } from '../tool.ts'
 import type { Tell } from '#site/site.ts'
 import type { EntryParts } from './entry-parts.ts'
-import type { Announced } from './module-messages.ts'
-import { ModuleProcess, type ProcessParts } from './module-process.ts'
+import { asksOf } from './module-documents.ts'
+
+type Announced = Awaited<ReturnType<ModuleProcess['start']>>
 
 /** Makes the module's tools, as they were when it was first started. */
 export function moduleParts(
   bundle: Bundle,
-  more: Omit<ProcessParts, 'bundle' | 'onFault'> & Tell,
+  more: Omit<ProcessParts, 'bundle' | 'memorySetting' | 'onFault'> & Tell,
 ): EntryParts {
   const { failed, well } = more
-  const module = new ModuleProcess({ ...more, bundle, onFault: failed })
+  const module = new ModuleProcess({
+    ...more,
+    memorySetting: 'tools.module_memory_mb',
+    bundle,
+    onFault: failed,
+  })
   let tools: readonly Tool[] = []
-  const toolOf = ({ runs, ...about }: Announced): Tool => ({
-    ...(about as Tool),
+  const toolOf = ({ runs, ...about }: Announced[number]): Tool => ({
+    ...(about as unknown as Tool),
     computes: true,
     ...(runs && {
       run: async (args, context) => {
-        const answer = await module.call(about as Tool, args, context)
+        const answer = await module.call(callOf(about as unknown as Tool, args, context))
         well()
         return answer
       },
@@ -35,5 +42,26 @@ export function moduleParts(
     place: (message) => fileFault(bundle.file, message),
     isProcess: true,
     close: (now) => (now ? module.close() : module.leave()),
+  }
+}
+
+/** A call of a module's tool, which reaches what who called may reach. */
+function callOf(tool: Tool, args: unknown, context: ToolContext): ModuleCall {
+  const { signal, principal, budget, repeatable, progress, log } = context
+  const { user, fullName, roles, client, requestId } = principal
+  return {
+    tool: tool.name,
+    args,
+    given: {
+      principal: { user, fullName, roles: new Set(roles), ...(client && { client }), requestId },
+      budget,
+      ...(repeatable && { repeatable: { id: repeatable.id } }),
+    },
+    asks: asksOf(tool, context),
+    tells: { progress, log },
+    // The run begins anew when the person has answered.
+    isEnd: (error) => error instanceof AnswerPending,
+    signal,
+    requestId,
   }
 }

@@ -1,31 +1,28 @@
 /**
  * A module of the site beside the daemon, in a process of its own: a failure of it affects only its own tools. It asks
- * the daemon for whatever it may reach, in the name of the call that it works on.
+ * the daemon for whatever it may reach, by the functions of the call that it works on.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { extname } from 'node:path'
 import process from 'node:process'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { Frames } from '#sandbox/frames.ts'
+import { serialize } from 'node:v8'
+import { asJson } from '#leaf/as-json.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
+import { Frames } from '#sandbox/frames.ts'
+import { placeText, SiteFault } from '#site/checking.ts'
 import { type Fault, fileFault } from '#site/site-files.ts'
-import { AnswerPending, type Tool, type ToolContext } from '../tool.ts'
-import { asJson } from '../gate/output.ts'
-import type { Bundle } from './bundle-module.ts'
-import { answerTo } from './module-documents.ts'
-import { thrownAt } from './module-fault.ts'
+import { type Bundle, thrownAt } from './bundle.ts'
 import {
   type Announced,
-  type Asked,
   type FromModule,
   mostBytes,
   type Settlement,
   type Thrown,
   type ToModule,
-} from './module-messages.ts'
-import { placeText, SiteFault } from '#site/checking.ts'
+} from './messages.ts'
 
 /** Milliseconds between two pings of a module, and the number of pings that it may miss. */
 const tickMilliseconds = 5000
@@ -40,9 +37,25 @@ const takenByNode = String.raw`
 new (require("worker_threads").Worker)("1", { eval: true }).on("online", () =>
   console.log(require("fs").readFileSync("/proc/self/status", "utf8").match(/VmData:\s+(\d+)/)[1]))`
 
+/** A call of a tool, and what it may use until it is answered. */
+export interface ModuleCall {
+  readonly tool: string
+  readonly args: unknown
+  /** Values that the tool finds in its context. */
+  readonly given: object
+  /** Functions of its context that answer, one after the other; `a.b` is the function `b` of a member `a`. */
+  readonly asks: Readonly<Record<string, (...params: never[]) => Promise<unknown>>>
+  /** Functions of its context that answer nothing. */
+  readonly tells: Readonly<Record<string, (...params: never[]) => void>>
+  /** True for an error of `asks` that is no answer, but ends the call. */
+  readonly isEnd: (error: unknown) => boolean
+  readonly signal: AbortSignal
+  /** The name of the call in the log. */
+  readonly requestId: string
+}
+
 interface RunningCall {
-  readonly tool: Pick<Tool, 'name' | 'category'>
-  readonly context: ToolContext
+  readonly of: ModuleCall
   readonly settle: (settled: Settlement | { readonly failed: unknown }) => void
   /** Settles after the last request of the call: its requests are handled in order. */
   last: Promise<unknown>
@@ -56,6 +69,8 @@ interface Starting {
 export interface ProcessParts {
   readonly bundle: Bundle
   readonly memoryMegabytes: number
+  /** The name of the setting that says how many. */
+  readonly memorySetting: string
   readonly log: Log
   /** Reports that the process has ended, unless it was closed. */
   readonly onFault: (fault: SiteFault) => void
@@ -127,10 +142,10 @@ export class ModuleProcess {
     })
   }
 
-  /** Returns the answer of a module's tool. AppError `unavailable` when the module fails; passes on the context's own errors. */
-  async call(tool: Pick<Tool, 'name' | 'category'>, args: unknown, context: ToolContext): Promise<unknown> {
+  /** Returns the answer of a module's tool. AppError `unavailable` when the module fails; passes on errors that end the call. */
+  async call(call: ModuleCall): Promise<unknown> {
     if (!this.#child || this.#starting) throw this.#away()
-    const { signal, principal, budget, repeatable } = context
+    const { signal, tool, args, given } = call
     signal.throwIfAborted()
     const id = ++this.#lastCall
     const leave = (): void => this.#drop(id)
@@ -141,19 +156,12 @@ export class ModuleProcess {
           this.#calls.delete(id)
           if (this.#leaving) this.leave()
           if ('failed' in settled) reject(settled.failed)
-          else if ('thrown' in settled) reject(this.#errorOf(tool, principal.requestId, settled.thrown))
+          else if ('thrown' in settled) reject(this.#errorOf(call, settled.thrown))
           else resolve(settled.value)
         }
-        this.#calls.set(id, { tool, context, settle, last: Promise.resolve() })
-        const { user, fullName, roles, client, requestId } = principal
-        this.#tell({
-          call: id,
-          tool: tool.name,
-          args,
-          principal: { user, fullName, roles: [...roles], ...(client && { client }), requestId },
-          budget,
-          ...(repeatable && { repeatable: { id: repeatable.id } }),
-        })
+        this.#calls.set(id, { of: call, settle, last: Promise.resolve() })
+        const [asks, tells] = [Object.keys(call.asks), Object.keys(call.tells)]
+        this.#tell({ call: id, tool, args, given: serialize(given).toString('base64'), asks, tells })
       })
     } finally {
       signal.removeEventListener('abort', leave)
@@ -181,33 +189,33 @@ export class ModuleProcess {
       this.#starting = undefined
     } else if ('fatal' in message) this.#ended(child, thrownAt(this.#parts.bundle, message.fatal))
     else if ('resultOf' in message) this.#calls.get(message.resultOf)?.settle(message)
-    else if ('question' in message) this.#answer(message.question, message.call, message)
+    else if ('question' in message) this.#answer(message)
     else {
-      const context = this.#calls.get(message.of)?.context
-      if (message.verb === 'log') context?.log(...message.params)
-      else context?.progress(...message.params)
+      const tells = this.#calls.get(message.of)?.of.tells ?? {}
+      if (Object.hasOwn(tells, message.verb)) tells[message.verb]!(...(message.params as never[]))
     }
   }
 
-  #answer(question: number, id: number, asked: Asked): void {
+  #answer({ question, call: id, verb, params }: Extract<FromModule, { question: number }>): void {
     const call = this.#calls.get(id)
     const settle = (settled: Settlement): void => this.#tell({ answerTo: question, ...settled })
     const refuse = (error: unknown): void => {
-      const code = error instanceof AppError ? error.code : undefined
-      // This is no answer: the run begins anew when the person has answered.
-      if (error instanceof AnswerPending) {
-        call?.settle({ failed: error })
+      if (call?.of.isEnd(error)) {
+        call.settle({ failed: error })
         return this.#tell({ cancel: id })
       }
-      if (code === undefined) this.#parts.log.error('a question of a module failed', { error })
-      const message = code === undefined ? 'internal error' : messageOf(error)
-      settle({ thrown: { message, stack: '', ...(code && { code }) } })
+      if (error instanceof AppError)
+        return settle({ thrown: { message: error.message, stack: '', code: error.code } })
+      this.#parts.log.error('a question of a module failed', { error })
+      settle({ thrown: { message: 'internal error', stack: '' } })
     }
     if (!call) return refuse(new AppError('conflict', 'the call has ended'))
     const act = async (): Promise<void> => {
       // The call may have ended while earlier requests of it were handled.
       if (!this.#calls.has(id)) throw new AppError('conflict', 'the call has ended')
-      settle({ value: asJson(await answerTo(asked, call.tool, call.context)) })
+      const { asks } = call.of
+      if (!Object.hasOwn(asks, verb)) throw new AppError('invalid', `${verb}: there is no such verb`)
+      settle({ value: asJson(await asks[verb]!(...(params as never[]))) })
     }
     call.last = call.last.then(act).catch(refuse)
   }
@@ -246,26 +254,24 @@ export class ModuleProcess {
 
   #endingOf(code: number | null, signal: string | null): string {
     if (this.#said.includes('heap out of memory'))
-      return `it needs more than the ${this.#parts.memoryMegabytes} MB of tools.module_memory_mb`
+      return `it needs more than the ${this.#parts.memoryMegabytes} MB of ${this.#parts.memorySetting}`
     return `its process ended by itself (${signal ?? `exit ${code}`})`
   }
 
   #tellOutput(text: string): void {
     this.#said = (this.#said + text).slice(-4000)
-    this.#parts.log.info('a module of the site says', {
-      module: this.#parts.bundle.file,
-      text: text.trimEnd().slice(0, 1000),
-    })
+    const { bundle, log } = this.#parts
+    log.info('a module of the site says', { module: bundle.file, text: text.trimEnd().slice(0, 1000) })
   }
 
   /** Makes the error that a tool of the module threw. */
-  #errorOf({ name }: Pick<Tool, 'name'>, requestId: string, thrown: Thrown): Error {
+  #errorOf({ tool, requestId }: ModuleCall, thrown: Thrown): Error {
     const { code, message } = thrown
     if (code !== undefined) return new AppError(code as AppError['code'], message)
     const error = thrownAt(this.#parts.bundle, thrown)
     const place = placeText(error.fault)
-    this.#parts.log.error('a tool of a module failed', { tool: name, request_id: requestId, place, error })
-    const text = `${name} failed at ${place}; it was logged as request ${requestId}`
+    this.#parts.log.error('a tool of a module failed', { tool, request_id: requestId, place, error })
+    const text = `${tool} failed at ${place}; it was logged as request ${requestId}`
     return new AppError('unavailable', text, { cause: error })
   }
 

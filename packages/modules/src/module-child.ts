@@ -1,26 +1,35 @@
-/** The process of one module of the site: it runs the module's code, and asks the daemon for whatever that may reach. */
+/** The process of one module: it runs the module's code, and asks the daemon for whatever that may reach. */
 import process from 'node:process'
 import { setImmediate, setTimeout as wait } from 'node:timers/promises'
+import { deserialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import { DaemonChannel } from '#sandbox/frames.ts'
+import { asJson } from '#leaf/as-json.ts'
 import { AppError } from '#leaf/errors.ts'
-import type { DocumentVerbs, ModuleContext, ModuleTool, ToolKit } from '../module-tool.d.ts'
-import { asJson } from '../gate/output.ts'
+import { DaemonChannel } from '#sandbox/frames.ts'
 import {
   bundleName,
-  mostBytes,
-  type Asked,
   type FromModule,
+  mostBytes,
   type Settlement,
   type Thrown,
   type ToModule,
-  verbNames,
-} from './module-messages.ts'
+} from './messages.ts'
+
+/** A tool as its author wrote it. */
+interface Tool {
+  readonly name: string
+  run(args: unknown, context: object): Promise<unknown>
+}
+
+/** What a module exports. */
+interface Module {
+  tools(kit: { defineTool(definition: unknown): unknown; AppError: typeof AppError }): unknown
+}
 
 /** Milliseconds after which a module counts as loaded: unawaited work of it may throw at once. */
 const settlingMilliseconds = 100
 
-const tools = new Map<string, ModuleTool>()
+const tools = new Map<string, Tool>()
 const calls = new Map<number, AbortController>()
 const questions = new Map<number, (settled: Settlement) => void>()
 let lastQuestion = 0
@@ -53,11 +62,11 @@ function end(error: unknown): void {
 
 async function load(text: string): Promise<void> {
   const address = `data:text/javascript;base64,${Buffer.from(text).toString('base64')}`
-  const module = (await import(address)) as { readonly tools?: (kit: ToolKit) => readonly ModuleTool[] }
+  const module = (await import(address)) as Partial<Module>
   if (typeof module.tools !== 'function') throw new Error('must export a function "tools" that answers tools')
-  const given: unknown = module.tools({ defineTool: (definition) => definition, AppError })
+  const given = module.tools({ defineTool: (definition) => definition, AppError })
   if (!Array.isArray(given)) throw new Error('"tools" must answer a list of tools, and at once')
-  const list = given as readonly (ModuleTool | null)[]
+  const list = given as readonly (Tool | null)[]
   for (const tool of list) if (tool) tools.set(tool.name, tool)
   await wait(settlingMilliseconds)
   const announced = list.map((tool) => ({ ...tool, runs: typeof tool?.run === 'function' }))
@@ -65,32 +74,26 @@ async function load(text: string): Promise<void> {
 }
 
 async function call(message: Extract<ToModule, { call: number }>): Promise<void> {
-  const { call, tool, args, principal, budget, repeatable } = message
+  const { call, tool, args } = message
   const controller = new AbortController()
   calls.set(call, controller)
-  const ask = (asked: Asked): Promise<unknown> => {
+  const ask = (verb: string, params: unknown[]): Promise<unknown> => {
     const question = ++lastQuestion
     return new Promise((resolve, reject) => {
-      send({ question, call, ...asked })
+      send({ question, call, verb, params })
       questions.set(question, (settled) =>
         'thrown' in settled ? reject(errorOf(settled.thrown)) : resolve(settled.value),
       )
     })
   }
-  const context: ModuleContext = {
-    principal: { ...principal, roles: new Set(principal.roles) },
-    documents: documentsBy((name, wanted) => ask({ verb: 'documents', name, wanted })),
-    budget,
+  const context = {
+    ...(deserialize(Buffer.from(message.given, 'base64')) as object),
     signal: controller.signal,
-    ...(repeatable && { repeatable }),
-    progress: (...params) => send({ of: call, verb: 'progress', params }),
-    log: (...params) => send({ of: call, verb: 'log', params }),
-    callTool: (name, wanted) =>
-      ask({ verb: 'callTool', name, wanted }) as ReturnType<ModuleContext['callTool']>,
-    ask: (wanted) => ask({ verb: 'ask', wanted }) as ReturnType<ModuleContext['ask']>,
   }
+  for (const verb of message.asks) put(context, verb, (...params) => ask(verb, params))
+  for (const verb of message.tells) put(context, verb, (...params) => send({ of: call, verb, params }))
   try {
-    const value = asJson(await tools.get(tool)!.run(args as never, context))
+    const value = asJson(await tools.get(tool)!.run(args, context))
     // An unawaited promise of the tool may end the process: then this call has failed as well.
     await setImmediate()
     send({ resultOf: call, value })
@@ -105,9 +108,12 @@ function errorOf({ message, code }: Thrown): Error {
   return code === undefined ? new Error(message) : new AppError(code as AppError['code'], message)
 }
 
-function documentsBy(ask: (name: string, wanted: unknown) => Promise<unknown>): DocumentVerbs {
-  const verbs = verbNames.map((name) => [name, (wanted: unknown) => ask(name, wanted)])
-  return Object.fromEntries(verbs) as DocumentVerbs
+/** Puts a function where its name says: `a.b` is the member `b` of a member `a`. */
+function put(context: object, name: string, work: (...params: unknown[]) => unknown): void {
+  const [first, second] = name.split('.') as [string, string?]
+  const members = context as Record<string, object>
+  if (second === undefined) members[first] = work
+  else members[first] = { ...members[first], [second]: work }
 }
 
 function hear(message: ToModule): void {
@@ -122,7 +128,7 @@ function hear(message: ToModule): void {
   } else send({ pong: true })
 }
 
-new Worker(new URL('./module-watch.mjs', import.meta.url), { workerData: bundleName, execArgv: [] }).unref()
+new Worker(new URL('./watch.mjs', import.meta.url), { workerData: bundleName, execArgv: [] }).unref()
 process.on('uncaughtException', end)
 process.exit = (): never => {
   end(new Error('process.exit() was called'))

@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BuildFailure, Plugin } from 'esbuild'
 import { type Fault, fileFault } from '#site/site-files.ts'
-import { bundleName } from './module-messages.ts'
+import { SiteFault } from '#site/checking.ts'
+import { bundleName, type Thrown } from './messages.ts'
 
 /** A module of the site as it is on disk now, with its imports from the site, in one text. */
 export interface Bundle {
@@ -70,6 +71,18 @@ export async function bundleModule(folder: string, file: string): Promise<Bundle
   } finally {
     if (--compiling === 0) await stop()
   }
+}
+
+const frame = new RegExp(`${bundleName}:(\\d+):(\\d+)`, 'g')
+
+/** Makes a fault from an error of a module, with the places of its files in the stack; it is reported at the first of them. */
+export function thrownAt({ file, placeOf }: Bundle, { message, stack }: Thrown): SiteFault {
+  const places = [...stack.matchAll(frame)].map(([, line, column]) => placeOf(Number(line), Number(column)))
+  const mapped = stack.replace(frame, (text, line: string, column: string) => {
+    const place = placeOf(Number(line), Number(column))
+    return place ? `${place.file}:${place.line}:${place.column}` : text
+  })
+  return new SiteFault({ ...fileFault(file, message), ...places.find(Boolean) }, { stack: mapped || message })
 }
 
 /** Resolves packages from the file that imports them, and leaves them out of the text. */
