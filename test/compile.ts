@@ -56,6 +56,7 @@ const together = [
   'packages/audit/test/',
   'packages/commands/test/',
   'packages/credentials/test/',
+  'packages/figures/test/',
   'packages/jinja/test/',
   'packages/leaf/test/',
   'packages/modules/test/',

@@ -1,35 +1,18 @@
 /** The definition of a chart, in terms of a doctype's fields; its picture is made anew for each viewer. */
+import type { Chart } from '#figures/vega-lite.ts'
 import { listed, meantOrKnown } from '#leaf/names.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { TableColumn } from '../documents/reports/run-sql.ts'
 import { isSummable } from '../documents/values.ts'
 
-/** The kinds of charts, in the words of the platform's dashboards. */
-export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
-/** The functions computed per group or interval. `Group By` counts as `Count` does; both names are in use. */
-export const aggregateNames = ['Count', 'Sum', 'Average', 'Group By'] as const
 /** The time that a chart over time looks back from today. */
 export const timespans = ['Last Year', 'Last Quarter', 'Last Month', 'Last Week', 'All Time'] as const
-/** The interval of one mark of a chart over time. */
-export const timeIntervals = ['Yearly', 'Quarterly', 'Monthly', 'Weekly', 'Daily'] as const
 
 /** A chart as its author describes it, in the names that the tool and the stored document have. */
-export interface ChartDefinition {
-  readonly chart_name: string
-  readonly chart_type: (typeof chartTypes)[number]
+export interface ChartDefinition extends Chart {
   readonly doctype: string
-  readonly aggregate_function: (typeof aggregateNames)[number]
-  /** The field whose values are added up or averaged. */
-  readonly value_based_on?: string | undefined
-  /** The field whose values are the groups. */
-  readonly based_on?: string | undefined
-  /** The field with the time of each document. */
-  readonly time_series_based_on?: string | undefined
   readonly timespan?: (typeof timespans)[number] | undefined
-  readonly time_interval?: (typeof timeIntervals)[number] | undefined
   readonly filters?: unknown
-  /** A color such as `#4c78a8`. */
-  readonly color?: string | undefined
 }
 
 /** A definition with every choice made, and the choices that were made for its author. */

@@ -16,7 +16,7 @@ import {
 import { Remembered } from '#leaf/remembered.ts'
 import type { Principal } from '../core/principal.ts'
 import { systemManager } from '../core/principal.ts'
-import { holds } from './platform/expression.ts'
+import { holds } from '#state/questions.ts'
 import { type Action, actions, type Doctype, type Field, type Rule } from './platform/platform.ts'
 import { originActions } from './platform/standard-fields.ts'
 import type { StoredDocument } from './writing/stored.ts'

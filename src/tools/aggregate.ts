@@ -1,6 +1,6 @@
 import { AppError } from '#leaf/errors.ts'
 import type { Charts } from '#sandbox/sandbox.ts'
-import { type Drawing, drawingKinds } from '../analysis/drawing.ts'
+import { type Drawing, drawingKinds } from '#figures/drawing.ts'
 import { aggregateDocuments, groupName, type Metric, metricName } from '../documents/asking/aggregating.ts'
 import { withPicture } from './draw-rows.ts'
 import { asJson } from '#leaf/as-json.ts'

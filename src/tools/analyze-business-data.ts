@@ -1,5 +1,5 @@
 import { readTableRows } from '../documents/reports/tables.ts'
-import { analyzeBusiness, businessAnalyses } from '../analysis/business.ts'
+import { analyzeBusiness, businessAnalyses } from '#figures/business.ts'
 import { columnOf } from '../analysis/permitted.ts'
 import { doctype, likeFilters } from './gate/arguments.ts'
 import { objectShape, wholeNumberShape, yesNoShape } from './output-shapes.ts'

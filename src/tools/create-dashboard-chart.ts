@@ -1,14 +1,8 @@
 import { createDocument } from '../documents/writing/creating.ts'
 import type { ChartImage, Charts } from '#sandbox/sandbox.ts'
 import { chartStates } from '../analysis/chart-data.ts'
-import {
-  aggregateNames,
-  type ChartDefinition,
-  chartTypes,
-  timeIntervals,
-  timespans,
-} from '../analysis/chart-definition.ts'
-import { vegaLiteOf } from '../analysis/vega-lite.ts'
+import { aggregateNames, chartTypes, timeIntervals, vegaLiteOf } from '#figures/vega-lite.ts'
+import { type ChartDefinition, timespans } from '../analysis/chart-definition.ts'
 import type { Clock } from '#leaf/clock.ts'
 import { doctype, likeFilters } from './gate/arguments.ts'
 import { pageAddress } from './document-id.ts'

@@ -9,7 +9,7 @@ import { filtersOf } from '../documents/asking/linked-filters.ts'
 import type { Access } from '../documents/permission.ts'
 import { readableColumns } from '../documents/reports/tables.ts'
 import { type ChartDefinition, type CompleteChart, completeChart } from '../analysis/chart-definition.ts'
-import { vegaLiteOf } from '../analysis/vega-lite.ts'
+import { vegaLiteOf } from '#figures/vega-lite.ts'
 import { turnOf, type ToolContext } from './tool.ts'
 
 type View = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { AppError } from '#leaf/errors.ts'
 import type { Charts } from '#sandbox/sandbox.ts'
-import { type Drawing, drawingOf } from '../analysis/drawing.ts'
+import { type Drawing, drawingOf } from '#figures/drawing.ts'
 import type { Content } from './module-tool.d.ts'
 import { turnOf, type ToolContext } from './tool.ts'
 

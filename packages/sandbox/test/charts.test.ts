@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import { chartPoints } from '../../../src/analysis/chart-data.ts'
-import {
-  aggregateNames,
-  type ChartDefinition,
-  chartTypes,
-  completeChart,
-} from '../../../src/analysis/chart-definition.ts'
+import { aggregateNames, chartTypes, vegaLiteOf } from '#figures/vega-lite.ts'
+import { type ChartDefinition, completeChart } from '../../../src/analysis/chart-definition.ts'
 import { Charts } from '#sandbox/charts/charts.ts'
 import { isoWeek } from '#leaf/weeks.ts'
-import { vegaLiteOf } from '../../../src/analysis/vega-lite.ts'
 import { collectionFor, type Documents } from '../../../src/documents/documents.ts'
 import type { FieldType } from '../../../src/documents/platform/platform.ts'
 import { openCompany, siteOf, someone } from '../../../test/documents/trading-company.ts'

@@ -9,7 +9,6 @@ export {
   bound,
   compared,
   type Condition,
-  evaluator,
   following,
   never,
   not,
@@ -17,7 +16,8 @@ export {
   type Term,
   tester,
 } from './questions/conditions.ts'
-export { type Asker, functions, type Scope } from './questions/expression-functions.ts'
+export { type Expression, holds, parseExpression } from './questions/expression.ts'
+export { type Asker } from './questions/expression-functions.ts'
 export { equal, order, roundTo } from './questions/expression-values.ts'
 export {
   type DatePart,

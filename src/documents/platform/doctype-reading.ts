@@ -3,7 +3,7 @@ import { unknownName } from '#leaf/names.ts'
 import type { Fault, SiteFiles, SourceDocument } from '#site/site-files.ts'
 import type { People } from '../../users/people.ts'
 import type { DoctypeSource } from './doctype-schema.ts'
-import { type Expression, parseExpression } from './expression.ts'
+import { type Expression, parseExpression } from '#state/questions.ts'
 import type { Field } from './platform.ts'
 import { standardFields } from './standard-fields.ts'
 

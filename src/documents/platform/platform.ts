@@ -1,6 +1,6 @@
 import type { People } from '../../users/people.ts'
 import type { Operator } from '../asking/filter-forms.ts'
-import type { Expression } from './expression.ts'
+import type { Expression } from '#state/questions.ts'
 import type { Naming } from './naming.ts'
 import type { OriginWrites } from './origin-writes.ts'
 

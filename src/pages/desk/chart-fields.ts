@@ -1,5 +1,6 @@
 /** The description of a chart that is to be made: what the tool takes, in the words of who makes it. */
-import { aggregateNames, chartTypes, timeIntervals, timespans } from '../../analysis/chart-definition.ts'
+import { aggregateNames, chartTypes, timeIntervals } from '#figures/vega-lite.ts'
+import { timespans } from '../../analysis/chart-definition.ts'
 import type { Principal } from '../../core/principal.ts'
 import type { Documents } from '../../documents/documents.ts'
 import type { Access } from '../../documents/permission.ts'

@@ -2,7 +2,7 @@
 import { canonical } from '#leaf/strict-json.ts'
 import type { ChartPoint } from '#sandbox/sandbox.ts'
 import { type ChartDefinition, isOverTime } from '../../analysis/chart-definition.ts'
-import { colors, vegaLiteOf } from '../../analysis/vega-lite.ts'
+import { colors, vegaLiteOf } from '#figures/vega-lite.ts'
 
 /** The ways in which pages draw; a picture is drawn by the sandbox, for what its owner refined and for what has too many marks. */
 type Way = 'bars' | 'round' | 'stack' | 'columns' | 'line' | 'picture'

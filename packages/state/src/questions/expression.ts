@@ -8,7 +8,8 @@
  */
 import { nearest } from '#leaf/names.ts'
 import { AppError } from '#leaf/errors.ts'
-import { evaluator, type Term, functions, type Scope } from '#state/questions.ts'
+import { evaluator, type Term } from './conditions.ts'
+import { functions, type Scope } from './expression-functions.ts'
 
 /** A parsed expression. */
 export interface Expression {

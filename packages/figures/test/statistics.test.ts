@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { analyzeBusiness, analyzeResult } from '../../src/analysis/business.ts'
+import { analyzeBusiness, analyzeResult } from '#figures/business.ts'
 import type { Column } from '#sandbox/tables.ts'
-import { correlations, shapeOf, summaryOf, valueCounts } from '../../src/analysis/statistics.ts'
+import { correlations, shapeOf, summaryOf, valueCounts } from '#figures/statistics.ts'
 
 describe('statistics', () => {
   it('are those that pandas gives', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import * as fc from '../helpers/random.ts'
-import { parseExpression } from '../../src/documents/platform/expression.ts'
+import * as fc from '../../../test/helpers/random.ts'
+import { parseExpression } from '#state/questions.ts'
 
 const scope = {
   doc: {

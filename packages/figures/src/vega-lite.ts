@@ -1,13 +1,35 @@
-/** Converts a chart definition to a Vega-Lite specification; its data is named `rows` and added for each viewer. */
-import type { ChartDefinition } from './chart-definition.ts'
+/** Converts a chart to a Vega-Lite specification; its data is named `rows` and added for each viewer. */
 import { weekdays } from '#leaf/weeks.ts'
+
+/** The kinds of charts, in the words of the platform's dashboards. */
+export const chartTypes = ['line', 'bar', 'percentage', 'pie', 'donut', 'heatmap'] as const
+/** The functions computed per group or interval. `Group By` counts as `Count` does; both names are in use. */
+export const aggregateNames = ['Count', 'Sum', 'Average', 'Group By'] as const
+/** The interval of one mark of a chart over time. */
+export const timeIntervals = ['Yearly', 'Quarterly', 'Monthly', 'Weekly', 'Daily'] as const
+
+/** What is drawn, and of which fields. */
+export interface Chart {
+  readonly chart_name: string
+  readonly chart_type: (typeof chartTypes)[number]
+  readonly aggregate_function: (typeof aggregateNames)[number]
+  /** The field whose values are added up or averaged. */
+  readonly value_based_on?: string | undefined
+  /** The field whose values are the groups. */
+  readonly based_on?: string | undefined
+  /** The field with the time of each document. */
+  readonly time_series_based_on?: string | undefined
+  readonly time_interval?: (typeof timeIntervals)[number] | undefined
+  /** A color such as `#4c78a8`. */
+  readonly color?: string | undefined
+}
 
 /** A part of a specification. */
 export type VegaPart = Readonly<Record<string, unknown>>
 
 /** Returns the specification that is stored with a chart, and that its owner may refine; its axes have the labels of fields. */
 export function vegaLiteOf(
-  definition: ChartDefinition,
+  definition: Chart,
   labelOf: (field: string) => string = (field) => field,
 ): VegaPart {
   const { based_on: group, time_series_based_on: time, value_based_on: value } = definition
@@ -35,7 +57,7 @@ export function framed(title: string | undefined, parts: VegaPart): VegaPart {
 }
 
 /** The parts in which the kinds of charts differ. */
-const kinds: Readonly<Record<ChartDefinition['chart_type'], (definition: ChartDefinition) => VegaPart>> = {
+const kinds: Readonly<Record<Chart['chart_type'], (definition: Chart) => VegaPart>> = {
   line: (definition) => ({
     mark: { type: 'line', point: true, color: colorOf(definition) },
     encoding: {
@@ -76,11 +98,11 @@ const kinds: Readonly<Record<ChartDefinition['chart_type'], (definition: ChartDe
   }),
 }
 
-function colorOf({ color = '#4c78a8' }: ChartDefinition): string {
+function colorOf({ color = '#4c78a8' }: Chart): string {
   return color
 }
 
-function titleOf({ based_on: group, time_series_based_on: time }: ChartDefinition): string | null {
+function titleOf({ based_on: group, time_series_based_on: time }: Chart): string | null {
   return group ?? time ?? null
 }
 
@@ -88,7 +110,7 @@ function labelOf(title: string | null): VegaPart {
   return { field: 'label', title, type: 'nominal', sort: null }
 }
 
-function valueOf(definition: ChartDefinition): VegaPart {
+function valueOf(definition: Chart): VegaPart {
   return { field: 'value', type: 'quantitative', title: measureOf(definition) }
 }
 
@@ -108,11 +130,11 @@ export const colors = Array.from(
 )
 
 /** Puts a mark at each interval, where there is one; otherwise Vega chooses the marks. */
-function timeAxis({ time_interval: interval }: ChartDefinition): VegaPart {
+function timeAxis({ time_interval: interval }: Chart): VegaPart {
   if (interval === 'Yearly') return { tickCount: 'year', format: '%Y' }
   return interval === 'Monthly' ? { tickCount: 'month', format: '%b %Y', labelAngle: -40 } : {}
 }
 
-function measureOf({ aggregate_function: how, value_based_on: value }: ChartDefinition): string {
+function measureOf({ aggregate_function: how, value_based_on: value }: Chart): string {
   return how === 'Sum' || how === 'Average' ? `${how} of ${value ?? ''}` : 'Count'
 }
