@@ -86,7 +86,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
       !file.includes('/'),
   },
   { name: /^commander$/, where: (file) => file.startsWith('#commands/') },
-  { name: /^nunjucks$/, where: (file) => file.startsWith('pages/') },
+  { name: /^nunjucks$/, where: (file) => file.startsWith('#ui/') },
   // Decision 6: whatever pattern is compiled, it runs on the linear-time engine.
   { name: /^ajv(-formats)?(\/|$)/, where: (file) => file === '#leaf/schema.ts' },
   // What callers send is looked at by what is compiled, and by nothing before it.

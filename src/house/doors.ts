@@ -6,7 +6,7 @@ import { systemManager } from '../core/principal.ts'
 import { DoctorProbe } from '../http/doctor-probe.ts'
 import { trustedProxies } from '../http/requests-middleware.ts'
 import { createHostViews } from '../pages/host-views.ts'
-import { createViews } from '../pages/views.ts'
+import { viewsFor } from '../pages/views.ts'
 import { PageStreams } from '#ui/browser.ts'
 import type { ClientDoor } from './client-door.ts'
 import type { Foundation, Undo } from './foundation.ts'
@@ -37,7 +37,7 @@ type Taken = Foundation &
 export async function openDoors(taken: Taken, undo: Undo) {
   const { clock, settings, site, people, log, metrics, publicUrl, suspended, subscriptions } = taken
   if (taken.daemon) await connect(taken, undo)
-  const render = createViews({ settings, doctypes: () => site.current().documents.platform.doctypes })
+  const render = viewsFor({ settings, doctypes: () => site.current().documents.platform.doctypes })
   const most = (): number => settings().server.max_concurrent_requests
   const places = new Places({ clock, most })
   undo.push(() => places.close())

@@ -1,12 +1,11 @@
 /** The company's own parts of every page: its logo, its colour, its support contact, its legal links. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { darkAccent } from '../settings/contrast.ts'
+import { ownFile } from '#ui/pages.ts'
 import { sha256 } from '#leaf/secrets.ts'
 import type { Settings } from '../core/settings.ts'
 import { pages } from './pages.ts'
 
-const sheet = readFileSync(join(import.meta.dirname, 'views/pages.css'), 'utf8')
+const sheet = ownFile('pages.css')
 
 /** Returns the company data for the layout. */
 export function companyOf(settings: Pick<Settings, 'company' | 'oauth'>): Record<string, unknown> {

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
 import type { HostViews } from '../mcp/call.ts'
 import { shownCall } from './documents/call-subject.ts'
-import { messages } from './messages.ts'
-import { minuteIn, type Render } from './views.ts'
+import { minuteIn } from '#ui/forms.ts'
+import { ownFile, type Render } from '#ui/pages.ts'
+import { messages } from './views.ts'
 
 /** Makes views that lead to the pages under `publicUrl`, where the user is signed in and decides. */
 export function createHostViews(deps: {
@@ -14,7 +15,7 @@ export function createHostViews(deps: {
   readonly publicUrl: () => string
   readonly suspended: Pick<SuspendedCalls, 'waitingFor'>
 }): HostViews {
-  const styles = ['pages.css', 'host-view.css'].map(textOf).join('\n')
+  const styles = `${ownFile('pages.css')}\n${textOf('host-view.css')}`
   const script = textOf('host-view.mjs')
   // Only this style and this script may apply, whatever the data say and however weak the host's own policy is.
   const policy = [

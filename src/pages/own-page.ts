@@ -3,7 +3,7 @@ import type { Needs } from '../control/operation.ts'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { AuditEvent } from '#audit/audit.ts'
-import { AppError, type AppErrorCode, httpStatusOf } from '#leaf/errors.ts'
+import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import {
   allowScript,
   answerPage,
@@ -54,12 +54,6 @@ export function problemsOf({ detail }: Visit): readonly string[] {
   )
 }
 
-/** Returns the problems that an error tells one by one, or its message. */
-export function problemsIn(error: AppError): readonly string[] {
-  const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
-  return problems.length > 0 ? problems : [error.message]
-}
-
 /** Returns one of a page's forms: what was typed, and what is wrong with it, stands in the one that failed. */
 export function formAt(
   visit: Visit,
@@ -69,11 +63,6 @@ export function formAt(
 ): ShownForm {
   const sent = visit.failed === name ? { form: visit.form, problems: problemsOf(visit) } : {}
   return shownForm(fields, { ...sent, values, reader: readerOf(visit.ctx), prefix: '' })
-}
-
-/** Refuses a form for what is wrong at one of its fields. */
-export function refusedAt(name: string, code: AppErrorCode, problem: string): AppError {
-  return new AppError(code, problem, { data: { problems: [`${name}: ${problem}`] } })
 }
 
 /** The outcome of a form. */

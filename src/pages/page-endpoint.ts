@@ -4,7 +4,8 @@ import { BodyTooLarge } from '#front/request-body.ts'
 import { asOAuthError } from '../oauth/http-middleware.ts'
 import { answerPage, type PageExchange, pageHeaders } from '#ui/browser.ts'
 import { packPage } from '#ui/pages.ts'
-import { type Render, readerOf } from './views.ts'
+import type { Render } from '#ui/pages.ts'
+import { readerOf } from './views.ts'
 
 /** Makes the endpoint of a page: HTML under a strict policy, with faults shown as a page too. */
 export function pageEndpoint<One extends PageExchange = Context>(

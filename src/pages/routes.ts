@@ -19,13 +19,8 @@ import { adminToolsPage } from './admin/admin-tools-page.ts'
 import { approvalEndpoint, approvalListEndpoint } from './documents/approvals-endpoint.ts'
 import { auditStreamEndpoint } from './admin/audit-stream-endpoint.ts'
 import { authorizationPages } from './account/authorization-pages.ts'
-import {
-  iconEndpoint,
-  logoEndpoint,
-  promptEditorEndpoint,
-  scriptEndpoint,
-  stylesheetEndpoint,
-} from './assets-endpoint.ts'
+import { iconEndpoint, pinnedEndpoint } from '#ui/pages.ts'
+import { icons, logoEndpoint, promptEditor, scriptEndpoint, stylesheetEndpoint } from './assets-endpoint.ts'
 import { auditEndpoint, auditExportEndpoint } from './admin/audit-endpoint.ts'
 import { bundleEndpoint, connectPage } from './account/connect-page.ts'
 import { connectedAppsPage } from './account/connected-apps-page.ts'
@@ -115,10 +110,10 @@ export const answers = {
   }),
   stylesheet: ({ settings }: Needs<'settings'>) => ({ file: stylesheetEndpoint(settings) }),
   script: () => ({ file: scriptEndpoint() }),
-  promptEditorScript: () => ({ file: promptEditorEndpoint() }),
+  promptEditorScript: () => ({ file: pinnedEndpoint(promptEditor) }),
   logo: ({ site }: Needs<'site'>) => ({ file: logoEndpoint(site) }),
-  icon: () => ({ file: iconEndpoint() }),
-  favicon: () => ({ file: iconEndpoint('server.png') }),
+  icon: () => ({ file: iconEndpoint(icons) }),
+  favicon: () => ({ file: iconEndpoint(icons, 'server.png') }),
 } as const satisfies Table
 
 /** Routes every page of the table; those that the main switch closes get a router of their own, so that others bypass it. */

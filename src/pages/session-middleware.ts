@@ -8,7 +8,7 @@ import { sendTo } from '#ui/browser.ts'
 import { signedIn, type BrowserDeps } from '../users/browser-middleware.ts'
 import { answerJson, traceOf } from '#ui/requests.ts'
 import type { User } from '../users/people.ts'
-import { languageOf } from './views.ts'
+import { readerOf } from './views.ts'
 import { isFor, type PageRow, pages } from './pages.ts'
 
 /** The dependencies for making a principal of a signed-in user. */
@@ -52,7 +52,7 @@ function browserPrincipal(
   const trace = traceOf(ctx)
   return refreshed({
     ...principalFor(found, String(ctx.state['requestId'])),
-    language: languageOf(ctx),
+    language: readerOf(ctx).language,
     address: String(ctx.state['address']),
     ...(trace && { trace }),
   })

@@ -5,7 +5,7 @@ import { Stop } from '#leaf/stop.ts'
 import { chartPoints } from '../../src/analysis/chart-data.ts'
 import { exportDocuments } from '../../src/documents/asking/exporting.ts'
 import { askableOf } from '../../src/pages/documents/record-question.ts'
-import { pageOfRows, sheetOf } from '../../src/pages/forms/lists.ts'
+import { pageOfRows, sheetOf } from '#ui/lists.ts'
 import { recordsOf } from '../../src/pages/documents/records.ts'
 import { linkTargets } from '../../src/house/links.ts'
 import { Shown } from '../../src/core/shown.ts'
@@ -28,7 +28,7 @@ import type { Condition } from '#state/questions.ts'
 import { noPostgres, suitePostgres } from '../helpers/postgres.ts'
 import { customer, invoice, openOffice } from './erp.ts'
 import { admin, allRows, openCompany, siteOf, someone } from './trading-company.ts'
-import { messages } from '../../src/pages/messages.ts'
+import { messages } from '../../src/pages/views.ts'
 
 const ann = someone('ann@example.com', 'Clerk')
 const bob = someone('bob@example.com', 'Clerk')

@@ -55,7 +55,7 @@ import { authorizationPages } from '../../src/pages/account/authorization-pages.
 import { pages } from '../../src/pages/pages.ts'
 import { routePage } from '../../src/pages/route-page.ts'
 import { answers } from '../../src/pages/routes.ts'
-import { createViews } from '../../src/pages/views.ts'
+import { viewsFor } from '../../src/pages/views.ts'
 import { openEmbeddedStore } from '#state/embedded/store.ts'
 import type { Store, Stored } from '#state/store.ts'
 import { ApiKeys } from '#credentials/api-keys.ts'
@@ -223,7 +223,7 @@ export async function startServer(t: TestContext, options: ServerOptions = {}) {
     }),
     usage: new TokenUsage({ ...base, store }),
     clientLimits: options.clientLimits ?? (() => undefined),
-    render: createViews({ ...base, doctypes: () => new Map() }),
+    render: viewsFor({ ...base, doctypes: () => new Map() }),
   }
   const powers: PowersOf = (user) => (people().find(user)?.assistantEnabled ? somePowers : undefined)
   const deps = {

@@ -1,25 +1,30 @@
 /** The pages in several languages: every message is there, in each, and a page is in the reader's. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, it } from 'node:test'
 import nunjucks from 'nunjucks'
 import { parse } from 'yaml'
 import { compileSchema } from '#leaf/schema.ts'
 import { settingsSchema } from '../../src/core/settings.ts'
 import { defaultSettings } from '../../src/settings/read-settings.ts'
-import { messages } from '../../src/pages/messages.ts'
+import { messages } from '../../src/pages/views.ts'
 import { everySetting } from '../../src/pages/admin/setting-fields.ts'
 import { startServer } from '../oauth/server.ts'
 
 const pages = join(import.meta.dirname, '../../src/pages')
-const views = readdirSync(join(pages, 'views')).filter((name) => name.endsWith('.njk'))
 const textOf = (file: string): string => readFileSync(file, 'utf8')
 const kit = join(import.meta.dirname, '../../packages/ui/src')
 const kitFiles = readdirSync(kit)
   .filter((name) => name.endsWith('.ts'))
   .map((name) => join(kit, name))
-const texts = views.map((name) => textOf(join(pages, 'views', name)))
+const folders = [join(pages, 'views'), join(kit, 'views')]
+const views = folders.flatMap((folder) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.njk'))
+    .map((name) => join(folder, name)),
+)
+const texts = views.map(textOf)
 const sources = [
   ...texts,
   ...readdirSync(pages, { recursive: true, encoding: 'utf8' })
@@ -152,7 +157,9 @@ describe('the messages of the pages', () => {
       ),
       [],
     )
-    const begun = [...all.matchAll(/['"]([a-z_]+\.[a-z_]*)['"] \+/g)].map(([, start]) => start!)
+    const begun = [...all.matchAll(/['"]([a-z_]+\.(?:[a-z_]*(?=['"] \+)|[a-z_]+_(?=')))/g)].map(
+      ([, start]) => start!,
+    )
     const unused = [...english.keys()].filter(
       (name) =>
         !used.includes(name) &&
@@ -163,8 +170,8 @@ describe('the messages of the pages', () => {
   })
 
   it('stand in templates that compile', () => {
-    const loader = new nunjucks.FileSystemLoader(join(pages, 'views'))
-    for (const name of views) new nunjucks.Environment(loader).getTemplate(name, true)
+    const loader = new nunjucks.FileSystemLoader(folders)
+    for (const view of views) new nunjucks.Environment(loader).getTemplate(basename(view), true)
   })
 
   it('choose the form for one, and say a fault in the language where its sentence is known', () => {

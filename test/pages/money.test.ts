@@ -8,7 +8,7 @@ import { createDocument } from '../../src/documents/writing/creating.ts'
 import { numberText } from '#ui/forms.ts'
 import type { RunningService } from '../cli/running-service.ts'
 import { administered, page, sales, signIn } from './administered.ts'
-import { messages } from '../../src/pages/messages.ts'
+import { messages } from '../../src/pages/views.ts'
 
 const files = {
   'config/doctypes/debt.yaml': `

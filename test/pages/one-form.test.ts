@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 
 const pages = join(import.meta.dirname, '../../src/pages')
-const views = join(pages, 'views')
+const folders = [join(pages, 'views'), join(import.meta.dirname, '../../packages/ui/src/views')]
 
 /** The views that may have inputs of their own, with how many; the numbers only ever fall. `src/pages/README.md` says why. */
 const own: Readonly<Record<string, number>> = {
   'sign-in.njk': 2,
   'second-step.njk': 1,
+  'second-factor.njk': 2,
   'choose-password.njk': 3,
   'consent.njk': 1,
   // No form: the button of the menu on a phone, which needs no script.
@@ -23,9 +24,11 @@ function inputsIn(text: string): string[] {
 }
 
 describe('the one form', () => {
-  const texts = readdirSync(views)
-    .filter((name) => name.endsWith('.njk') && name !== 'forms.njk')
-    .map((name) => [name, readFileSync(join(views, name), 'utf8')] as const)
+  const texts = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.njk') && name !== 'forms.njk')
+      .map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const),
+  )
 
   it('draws every input of every view but those of signing in and consent', () => {
     assert.ok(texts.length > 30)

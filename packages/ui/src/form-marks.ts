@@ -1,43 +1,42 @@
 /** What a person has changed in a form, and what others have changed meanwhile in what it is about. */
 import { sha256 } from '#leaf/secrets.ts'
 import type { Params } from './requests.ts'
-import { inputText, type Reader, type TypedField } from './reader.ts'
-import {
-  type FormState,
-  nameIn,
-  type ShownForm,
-  shownForm,
-  type ShownInput,
-  storedRows,
-  textIn,
-} from './typed-form.ts'
+import type { Reader, TypedField } from './reader.ts'
+import { type FormState, type ShownForm, shownForm, type ShownInput } from './typed-form.ts'
 
-type Values = Readonly<Record<string, unknown>>
+/** Returns what an input holds as one text: what a form begins with, or what was typed. */
+function textOf({ kind, text, chosen, rows }: ShownInput): string {
+  if (kind === 'several') return chosen.join('\n')
+  if (kind !== 'table') return text
+  const cells = rows.map((row) => [
+    row.name + (row.isDeleted ? '-' : ''),
+    ...row.cells.filter(({ fixed }) => !fixed).map(textOf),
+  ])
+  return JSON.stringify(cells.filter((row) => row.some((cell) => cell !== '')))
+}
 
-/** Returns the text of a stored value in the same form. */
-function textOf(field: TypedField, value: unknown, reader: Reader): string {
-  if (field.kind === 'several') return Array.isArray(value) ? value.join('\n') : ''
-  if (field.kind !== 'table') return inputText(field, value, reader)
-  const columns = (field.columns ?? []).filter(({ fixed }) => !fixed)
-  return JSON.stringify(
-    storedRows(value).map((row) => [
-      nameIn(row),
-      ...columns.map((column) => inputText(column, row[column.name], reader)),
-    ]),
-  )
+function marksIn(fields: readonly TypedField[], state: FormState): string[] {
+  const open = fields.filter(({ fixed }) => !fixed)
+  return shownForm(open, state).inputs.map((input) => sha256(textOf(input)).slice(0, 10))
 }
 
 /** Returns marks of the values with which a form begins, by which it is seen later what somebody has changed in it. */
-export function marksOf(fields: readonly TypedField[], values: Values, reader: Reader): string {
-  const open = fields.filter(({ fixed }) => !fixed)
-  return open.map((field) => mark(textOf(field, values[field.name], reader))).join(' ')
+export function marksOf(fields: readonly TypedField[], values: FormState['values'], reader: Reader): string {
+  return marksIn(fields, { values, reader }).join(' ')
 }
 
-/** Returns the fields that the person has changed since the form was made. */
-export function touchedIn(form: Params, fields: readonly TypedField[]): readonly TypedField[] {
-  const marks = (form.get('began') ?? '').split(' ')
+/** Returns the fields that the person has changed since the form was made; of a password, when one was typed. */
+export function touchedIn(
+  form: Params,
+  fields: readonly TypedField[],
+  reader: Reader,
+): readonly TypedField[] {
+  const began = (form.get('began') ?? '').split(' ')
+  const marks = marksIn(fields, { form, reader })
   const open = fields.filter(({ fixed }) => !fixed)
-  return open.filter((field, index) => mark(textIn(field, `f.${field.name}`, form)) !== marks[index])
+  return open.filter(({ kind, name }, index) =>
+    kind === 'password' ? form.get(`f.${name}`) !== undefined : marks[index] !== began[index],
+  )
 }
 
 /**
@@ -52,7 +51,7 @@ export function formMeanwhile(
   const typed = shownForm(fields, state)
   const { form, values = {}, reader } = state
   const stored = shownForm(fields, { values, reader }).inputs
-  const touched = new Set(form ? touchedIn(form, fields) : [])
+  const touched = new Set(form ? touchedIn(form, fields, reader) : [])
   const inputs = typed.inputs.map((input, index): ShownInput => {
     const now = stored[index]!
     if (input.fixed) return input
@@ -60,8 +59,4 @@ export function formMeanwhile(
     return input.kind === 'table' || input.text === now.text ? input : { ...input, now: said(input.name) }
   })
   return { ...typed, inputs }
-}
-
-function mark(text: string): string {
-  return sha256(text).slice(0, 10)
 }

@@ -1,2 +1,4 @@
-/** Lists as files. */
-export { answerSheet, sheetFormat } from './sheet.ts'
+/** Lists that are asked, ordered, kept as views, shown page by page, and answered as files. */
+export * from './list-question.ts'
+export * from './sheet.ts'
+export * from './shown-list.ts'

@@ -33,8 +33,8 @@ export interface TypedField {
   readonly options?: readonly string[] | undefined
   /** What options are called, where that is not what they are. */
   readonly words?: ReadonlyMap<string, string> | undefined
-  /** The doctype of the documents that a link may name. */
-  readonly doctype?: string | undefined
+  /** The kind of what a link may name, by which suggestions are asked for. */
+  readonly linked?: string | undefined
   /** True for a time that is an instant, which everybody types in their own time zone. */
   readonly instant?: boolean | undefined
   /** Digits after the point, of an amount. */
@@ -59,6 +59,12 @@ export interface TypedField {
   readonly columns?: readonly TypedField[] | undefined
   /** True for what the person may see but not change. */
   readonly fixed?: boolean | undefined
+}
+
+/** Returns what makes a field a choice between values, each by what it is called. */
+export function choiceOf(choices: Iterable<readonly [value: string, word: string]>) {
+  const words: ReadonlyMap<string, string> = new Map(choices)
+  return { kind: 'select', options: [...words.keys()], words } as const
 }
 
 /** The reader of a page. */
@@ -159,4 +165,19 @@ export function dayText(value: string, { language }: Reader): string {
   return keptFormat(`day ${language}`, () => new Intl.DateTimeFormat(localeOf(language), options)).format(
     time,
   )
+}
+
+/** Formats a time to the minute, or exactly to the second, in the form that every language reads alike, with its zone. */
+export function minuteIn(timeZone: string, time: number, exactly = false): string {
+  const timeStyle = exactly ? 'medium' : 'short'
+  const minutes = keptFormat(
+    `${timeStyle} ${timeZone}`,
+    () => new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle }),
+  )
+  const zones = keptFormat(
+    `name ${timeZone}`,
+    () => new Intl.DateTimeFormat('en-GB', { timeZone, timeZoneName: 'short' }),
+  )
+  // Its name stands behind the day.
+  return `${minutes.format(time)} ${zones.format(time).replace(/^.* /, '')}`
 }

@@ -2,7 +2,7 @@
  * The one form: made of a description of what is typed, whether that is a document, the arguments of a prompt or a tool,
  * or the filters of a list or a report. It shows what was typed until it is right, with each problem at its field.
  */
-import { AppError } from '#leaf/errors.ts'
+import { AppError, type AppErrorCode } from '#leaf/errors.ts'
 import { jsonIn } from '#leaf/strict-json.ts'
 import type { Params } from './requests.ts'
 import { forPeople } from './messages.ts'
@@ -73,7 +73,7 @@ function shownInput(field: TypedField, prefix: string, state: Showing, place: st
   const key = prefix + field.name
   const value = values[field.name]
   const typed = form && !field.fixed && field.kind !== 'password'
-  const text = typed ? (form.get(key) ?? '').replaceAll('\r\n', '\n') : inputText(field, value, reader)
+  const text = typed ? textIn(field, key, form) : inputText(field, value, reader)
   const stored = typed ? chosenIn(field, key, form) : Array.isArray(value) ? value.map(String) : []
   const options = field.options ?? []
   return {
@@ -81,7 +81,7 @@ function shownInput(field: TypedField, prefix: string, state: Showing, place: st
     // What is stored stays choosable, even if it is an option no more.
     options: field.kind === 'select' && text !== '' && !options.includes(text) ? [...options, text] : options,
     key,
-    text: field.kind === 'flag' && typed && text !== '' ? 'true' : text,
+    text,
     chosen: stored,
     problem: at.get(place) ?? '',
     rows: field.kind === 'table' ? shownRows(field, key, state) : [],
@@ -207,12 +207,12 @@ function rowsIn(form: Params, key: string): number {
 }
 
 /** Returns the rows of a table that are stored, as far as a form shows them. */
-export function storedRows(value: unknown): readonly Values[] {
+function storedRows(value: unknown): readonly Values[] {
   return Array.isArray(value) ? (value as Values[]).slice(0, mostRows) : []
 }
 
 /** Returns the name of a stored row; a new one has none. */
-export function nameIn(row: Values | undefined): string {
+function nameIn(row: Values | undefined): string {
   return typeof row?.['name'] === 'string' ? row['name'] : ''
 }
 
@@ -226,24 +226,9 @@ function chosenIn({ kind, options = [] }: TypedField, key: string, form: Params)
 }
 
 /** Returns the text that a form holds for a field, in the form in which `inputText` writes its value. */
-export function textIn(field: TypedField, key: string, form: Params): string {
+function textIn({ kind }: TypedField, key: string, form: Params): string {
   const text = (form.get(key) ?? '').replaceAll('\r\n', '\n')
-  if (field.kind === 'flag') return text === '' ? '' : 'true'
-  if (field.kind === 'several') return chosenIn(field, key, form).join('\n')
-  if (field.kind !== 'table') return text
-  const columns = (field.columns ?? []).filter(({ fixed }) => !fixed)
-  return JSON.stringify(
-    indexesOf(form, key)
-      .map((index) => {
-        const name = form.get(`${key}.${index}.name`) ?? ''
-        const gone = form.get(`${key}.${index}._delete`) === undefined ? '' : '-'
-        return [
-          name + gone,
-          ...columns.map((column) => textIn(column, `${key}.${index}.${column.name}`, form)),
-        ]
-      })
-      .filter((row) => row.some((cell) => cell !== '')),
-  )
+  return kind === 'flag' && text !== '' ? 'true' : text
 }
 
 /** Places problems by the path with which each begins. */
@@ -265,4 +250,15 @@ function placed(problems: readonly string[], fields: readonly TypedField[], { me
     else whole.push(say(problem))
   }
   return { at, whole }
+}
+
+/** Returns the problems that an error tells one by one, or its message. */
+export function problemsIn(error: AppError): readonly string[] {
+  const { problems = [] } = (error.data ?? {}) as { readonly problems?: readonly string[] }
+  return problems.length > 0 ? problems : [error.message]
+}
+
+/** Refuses a form for what is wrong at one of its fields. */
+export function refusedAt(name: string, code: AppErrorCode, problem: string): AppError {
+  return new AppError(code, problem, { data: { problems: [`${name}: ${problem}`] } })
 }

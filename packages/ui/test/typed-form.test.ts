@@ -110,7 +110,7 @@ describe('the one form', () => {
     for (const reader of [english, german]) {
       const same = readParams(untouched(reader))
       assert.deepEqual(
-        touchedIn(same, fields).map(({ name }) => name),
+        touchedIn(same, fields, reader).map(({ name }) => name),
         [],
         reader.language,
       )
@@ -124,11 +124,19 @@ describe('the one form', () => {
         const sent = untouched(reader)
         sent.set(key, value)
         assert.deepEqual(
-          touchedIn(readParams(sent), fields).map((field) => field.name),
+          touchedIn(readParams(sent), fields, reader).map((field) => field.name),
           [name],
         )
       }
     }
+  })
+
+  it('sees a password that was typed, which no form begins with', () => {
+    const secrets: readonly TypedField[] = [{ name: 'new', label: 'New', kind: 'password' }]
+    const began = marksOf(secrets, { new: 'stored' }, english)
+    const touched = (typed: string): number =>
+      touchedIn(readParams(new URLSearchParams({ began, 'f.new': typed })), secrets, english).length
+    assert.deepEqual([touched(''), touched('typed')], [0, 1])
   })
 
   it('gives rows as patches: what is there by its name, what is new without blanks, what is taken out last', () => {

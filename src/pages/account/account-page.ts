@@ -7,8 +7,8 @@ import { hasSecondFactor } from '#credentials/accounts.ts'
 import { needsSecondFactor } from '../../users/people.ts'
 import { deviceOf } from './device.ts'
 import { isLanguage, languages } from '#ui/pages.ts'
-import { type Deed, refusedAt, formAt, type OwnPage, type OwnPageDeps, type Visit } from '../own-page.ts'
-import type { TypedField } from '#ui/forms.ts'
+import { type Deed, formAt, type OwnPage, type OwnPageDeps, type Visit } from '../own-page.ts'
+import { refusedAt, type TypedField, choiceOf } from '#ui/forms.ts'
 import { readerOf } from '../views.ts'
 
 /** The dependencies of the account page. */
@@ -51,9 +51,7 @@ function fieldsFor(word: (name: string) => string) {
       {
         name: 'language',
         label: word('account.language'),
-        kind: 'select',
-        options: Object.keys(languages),
-        words: new Map(Object.entries(languages)),
+        ...choiceOf(Object.entries(languages)),
         spoken: true,
         blank: '',
       },
@@ -72,7 +70,7 @@ async function show(visit: Visit, deps: AccountDeps): Promise<Record<string, unk
   )
   const names = { user: user.fullName, site: settings().server.display_name }
   const { language, messages } = readerOf(ctx)
-  const fields = fieldsFor((name) => messages.text(name))
+  const fields = fieldsFor(messages.text)
   const { timezone = 'UTC' } = account
   return {
     user: user.id,

@@ -7,7 +7,8 @@ import { effects } from '../../core/effects.ts'
 import type { Powers } from '../../core/powers.ts'
 import type { ConsentView } from '../../oauth/endpoints/consent-endpoint.ts'
 import { pages } from '../pages.ts'
-import { languageOf, type Render } from '../views.ts'
+import type { Render } from '#ui/pages.ts'
+import { readerOf } from '../views.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -18,7 +19,8 @@ export function authorizationPages(render: Render): AuthorizationPages {
   return {
     consent: (ctx, view) => {
       const { powers } = view
-      const list = powers && lists.of(powers, languageOf(ctx), () => render(ctx, 'powers-list', { powers }))
+      const list =
+        powers && lists.of(powers, readerOf(ctx).language, () => render(ctx, 'powers-list', { powers }))
       const redirectHost = hostParts(view.redirectHost)
       const mayNarrow = doesMoreThanRead(powers)
       return render(ctx, pages.consent.view, { view: { ...view, redirectHost, mayNarrow, list } })

@@ -6,14 +6,12 @@ import { hasRole, systemManager } from '../../core/principal.ts'
 import type { Services } from '../../house/services.ts'
 import { asked } from '#ui/requests.ts'
 import { administrationPage, askerOf, ending, endings, firstRows } from './administration.ts'
-import { pageOfRows, sheetOf, shownList } from '../forms/lists.ts'
+import { pageOfRows, sheetOf, shownList, questionIn, answerSheet, sheetFormat } from '#ui/lists.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
 import { listedPeople } from './people-list.ts'
 import { type PersonEntry, personFields, savePerson } from './people-editor.ts'
-import { questionIn } from '../documents/record-question.ts'
-import { viewDeeds } from '../forms/saved-views.ts'
-import { answerSheet, sheetFormat } from '#ui/lists.ts'
+import { viewDeeds, listAsker } from '../saved-views.ts'
 import { createSiteEditor } from './site-editor.ts'
 import { givenIn, shownForm, type TypedField } from '#ui/forms.ts'
 import type { SignedIn } from '../../users/accounts.ts'
@@ -42,8 +40,10 @@ export function adminPeoplePage(services: Services): OwnPage {
       if (may && asked(visit.ctx, 'new') !== '')
         return { person: null, isNew: true, may, ...(await formOf(visit, services, editor)) }
       const { source, ...list } = await peopleList(visit, services, ask)
-      const shown = await shownList(visit, { ...list, key: path, ordersFound: true, file }, (question) =>
-        pageOfRows(source, question),
+      const shown = await shownList(
+        listAsker(visit, path),
+        { ...list, ordersFound: true, file },
+        (question) => pageOfRows(source, question),
       )
       return { person: null, isNew: false, may, ...nothing, ...shown }
     },
@@ -97,8 +97,7 @@ async function peopleList(visit: Visit, services: Services, ask: ReturnType<type
   const reader = readerOf(visit.ctx)
   const people = await ask(visit, 'users.list', {})
   const by = { user: visit.user.id, reader, now: services.clock.now() }
-  const said = (name: string): string => reader.messages.text(name)
-  return listedPeople(people, [...services.people().roles.keys()], said, by)
+  return listedPeople(people, [...services.people().roles.keys()], by)
 }
 
 /** Makes a form that gives a link for once, which stands on the page this once: whoever has it is that person. */
@@ -126,9 +125,7 @@ async function formOf(
 ) {
   const reader = readerOf(visit.ctx)
   const said = reader.messages
-  const fields = personFields([...services.people().roles.keys()], person === undefined, (name) =>
-    said.text(name),
-  )
+  const fields = personFields([...services.people().roles.keys()], person === undefined, said.text)
   const { refusal = '' } = await editor.show(visit.user, usersFile)
   const { faults = [] } = visit.detail ?? {}
   const problems = [

@@ -48,7 +48,7 @@ export function adminSettingsPage(services: Services): OwnPage {
           if (form.get('more') !== undefined) return { once: {} }
           const { closed, fields, values, reader } = await formNow(visit, desk)
           if (closed !== undefined) throw new AppError('forbidden', closed)
-          const given = givenIn(form, touchedIn(form, fields), { values, reader })
+          const given = givenIn(form, touchedIn(form, fields, reader), { values, reader })
           const changed = desk.all.filter(({ path }) => Object.hasOwn(given, path.join('.')))
           const change = (document: Document): void => writeSettings(document, changed, given, values)
           const began = form.get('hash') ?? ''

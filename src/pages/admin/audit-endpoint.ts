@@ -18,7 +18,7 @@ import { type AuditPageDeps, filterFor, positionOf, questionOf, rowOf } from './
 import { answerWrong } from '../documents/documents-endpoint.ts'
 import type { Messages } from '#ui/pages.ts'
 import { pages } from '../pages.ts'
-import { type TypedField, shownForm } from '#ui/forms.ts'
+import { type TypedField, shownForm, choiceOf } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
 import { lookedAt, viewed } from '../documents/viewing.ts'
 import { readerOf } from '../views.ts'
@@ -124,9 +124,7 @@ function fieldsFor(suggested: ReturnType<typeof suggestionsOf>, { text }: Messag
     ...(name === 'status'
       ? {
           label: text('audit.ended'),
-          kind: 'select',
-          options: auditStatuses,
-          words: new Map(auditStatuses.map((status) => [status, text('audit.status_' + status)])),
+          ...choiceOf(auditStatuses.map((status) => [status, text('audit.status_' + status)])),
           blank: text('audit.any'),
         }
       : { label: text('audit.' + name), kind: 'line', placeholder: examples[name] }),

@@ -16,19 +16,17 @@ import { pictured } from '#leaf/pictured.ts'
 import type { Needs } from '../../control/operation.ts'
 import { auditor, hasRole, type Principal } from '../../core/principal.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
-import { instantOf, type Reader } from '#ui/forms.ts'
-import { minuteIn, readerOf } from '../views.ts'
+import { instantOf, type Reader, minuteIn } from '#ui/forms.ts'
+import { readerOf } from '../views.ts'
+import { asked } from '#ui/requests.ts'
 
 /** The dependencies of the log's pages. */
 export type AuditPageDeps = UserPageDeps & Needs<'clients' | 'clock' | 'metrics'>
 
 /** Returns what was asked of the log. */
 export function questionOf(ctx: Context): AuditQuestion {
-  const entries = questionFields.flatMap((name) => {
-    const value = ctx.query[name]
-    return typeof value === 'string' && value.trim() !== '' ? [[name, value.trim()]] : []
-  })
-  return Object.fromEntries(entries) as AuditQuestion
+  const all = questionFields.map((name) => [name, asked(ctx, name)])
+  return Object.fromEntries(all.filter(([, value]) => value !== '')) as AuditQuestion
 }
 
 /** Returns the filter for the log as it is by now. AppError `forbidden` for those who may not read the log. */

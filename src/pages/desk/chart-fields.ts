@@ -12,6 +12,7 @@ import type { Messages } from '#ui/pages.ts'
 import type { Reader, TypedField } from '#ui/forms.ts'
 import { type Askable, askableOf } from '../documents/record-question.ts'
 import { usableTool } from '../documents/use-tool.ts'
+import { choiceOf } from '#ui/forms.ts'
 
 /** What a chart can be made of. */
 interface Described {
@@ -29,19 +30,21 @@ export async function describedFor(
   const said = reader.messages
   const { access, columns } = readableColumns(documents, principal, of)
   const named = namedColumns(access, columns, said)
+  const worded = (group: string, options: readonly string[]) =>
+    choiceOf(options.map((one) => [one, said.text(group + one.replaceAll(' ', '_'))]))
   const fields: TypedField[] = [
     { name: 'chart_name', label: said.text('documents.name'), kind: 'line', required: true, longest: 140 },
     {
       name: 'chart_type',
       label: said.text('charts.kind'),
-      ...worded((one) => said.text('charts.kind_' + one), chartTypes),
+      ...worded('charts.kind_', chartTypes),
       blank: '',
     },
     {
       name: 'aggregate_function',
       label: said.text('charts.measure'),
       ...worded(
-        (one) => said.text('charts.measure_' + one),
+        'charts.measure_',
         aggregateNames.filter((name) => name !== 'Group By'),
       ),
       blank: '',
@@ -67,12 +70,12 @@ export async function describedFor(
     {
       name: 'timespan',
       label: said.text('desk.period'),
-      ...worded((one) => said.text('desk.span_' + one.replaceAll(' ', '_')), timespans),
+      ...worded('desk.span_', timespans),
     },
     {
       name: 'time_interval',
       label: said.text('charts.interval'),
-      ...worded((one) => said.text('charts.interval_' + one), timeIntervals),
+      ...worded('charts.interval_', timeIntervals),
     },
     ...(await placeFields(deps, documents, principal, said)),
   ]
@@ -92,9 +95,7 @@ async function placeFields(
     {
       name: 'dashboard',
       label: said.text('charts.dashboard'),
-      kind: 'select',
-      options: own.map(({ id }) => id),
-      words: new Map(own.map(({ id, name }) => [id, name])),
+      ...choiceOf(own.map(({ id, name }) => [id, name])),
       blank: mayMake ? said.text('desk.make') : '',
     },
     ...(mayMake
@@ -124,8 +125,4 @@ function namedColumns(access: Access, columns: readonly TableColumn[], said: Mes
     options: columns.filter(({ name, type }) => name !== 'name' && types(type)).map(({ name }) => name),
     words: labels,
   })
-}
-
-function worded(wordOf: (one: string) => string, options: readonly string[]) {
-  return { kind: 'select' as const, options, words: new Map(options.map((one) => [one, wordOf(one)])) }
 }

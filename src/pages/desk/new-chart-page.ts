@@ -11,8 +11,9 @@ import { chartInWords, type DeskDeps } from './desk-endpoint.ts'
 import { choicesFor } from '../documents/document-inputs.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import { pages } from '../pages.ts'
-import { numberText, type TypedField, givenIn, shownForm, withoutBlanks } from '#ui/forms.ts'
-import { type Askable, filtersIn, problemAtEnd } from '../documents/record-question.ts'
+import { numberText, type TypedField, givenIn, shownForm, withoutBlanks, choiceOf } from '#ui/forms.ts'
+import type { Askable } from '../documents/record-question.ts'
+import { filtersIn, problemAtEnd } from '#ui/lists.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool, useTool } from '../documents/use-tool.ts'
 import { documentsFor, viewed } from '../documents/viewing.ts'
@@ -52,9 +53,7 @@ function kindsFor(deps: DeskDeps, principal: Principal, { ctx }: Visit, mayMake:
   const field: TypedField = {
     name: 'of',
     label: reader.messages.text('charts.of'),
-    kind: 'select',
-    options: readable.map(({ doctype }) => doctype),
-    words: new Map(readable.map(({ doctype }) => [doctype, called(doctype)])),
+    ...choiceOf(readable.map(({ doctype }) => [doctype, called(doctype)])),
     blank: '',
   }
   const values = { of: '' }

@@ -9,8 +9,8 @@ import { type Params, pathPart } from '#ui/requests.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { changesOf, requireUnchanged, steps } from './document-page.ts'
-import { type Deed, problemsIn, type Visit } from '../own-page.ts'
-import { type Reader, type TypedField, givenIn, shownForm } from '#ui/forms.ts'
+import type { Deed, Visit } from '../own-page.ts'
+import { problemsIn, type Reader, type TypedField, givenIn, shownForm } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
@@ -40,10 +40,9 @@ export function bulkOf(
   documents: Documents,
   principal: Principal,
   doctype: string,
-  { messages }: Reader,
+  { messages: { text: say } }: Reader,
 ): readonly Bulk[] {
   const access = accessFor(documents, principal, doctype)
-  const say = (name: string): string => messages.text(name)
   const isMoved = documents.platform.workflows.has(doctype)
   const can = (verb: (typeof verbs)[number]): boolean =>
     access.may(verb) && (verb === 'assign' || verb === 'delete' || (access.doctype.submittable && !isMoved))

@@ -141,7 +141,7 @@ function saving(deps: UserPageDeps): Deed {
       const fields = typedFields(asked)
       const isNew = place.name === undefined
       const values = valuesOf(asked)
-      const given = givenIn(form, isNew ? fields : touchedIn(form, fields), { values, reader })
+      const given = givenIn(form, isNew ? fields : touchedIn(form, fields, reader), { values, reader })
       // A new document leaves out what is blank, so that its defaults are filled in.
       const data = isNew ? withoutBlanks(given) : given
       const name = form.get('name')

@@ -41,7 +41,7 @@ export function typedField(field: Pick<Field, 'name' | 'label' | 'type'> & Parti
     words,
     longest: length,
     places: placesOf({ type, ...(precision !== undefined && { precision }) }),
-    ...(type === 'link' && { doctype }),
+    ...(type === 'link' && { linked: doctype }),
     ...(type === 'datetime' && { instant: true }),
   }
 }
@@ -62,7 +62,7 @@ export function typedFields({ fields }: DocumentForm): TypedField[] {
 
 /** What a person may choose for a link. */
 export interface LinkChoices {
-  readonly doctype: string
+  readonly linked: string
   readonly choices: readonly { readonly value: string; readonly label: string }[]
 }
 
@@ -75,11 +75,11 @@ export async function choicesFor(
   fields: readonly TypedField[],
 ): Promise<LinkChoices[]> {
   const open = fields.flatMap((field) => [field, ...(field.columns ?? [])]).filter(({ fixed }) => !fixed)
-  const doctypes = new Set(open.flatMap(({ doctype }) => doctype ?? []))
+  const doctypes = new Set(open.flatMap(({ linked }) => linked ?? []))
   const all = await Promise.all(
-    [...doctypes].map(async (doctype) => ({
-      doctype,
-      choices: await suggestionsFor(documents, principal, doctype, ''),
+    [...doctypes].map(async (linked) => ({
+      linked,
+      choices: await suggestionsFor(documents, principal, linked, ''),
     })),
   )
   return all
@@ -107,7 +107,7 @@ export async function suggestionsFor(
 
 /** Returns the forms of what belongs to a document: whom it is assigned to, a comment, a file. */
 export function belongingForms(visit: Visit, asksToAttach: boolean) {
-  const word = (name: string): string => readerOf(visit.ctx).messages.text(name)
+  const { text: word } = readerOf(visit.ctx).messages
   const needed = { needed: true } as const
   return {
     assigning: formAt(visit, 'assign', [

@@ -8,27 +8,17 @@ import { maskMarker } from '../../documents/permission.ts'
 import type { Doctype, Field } from '../../documents/platform/platform.ts'
 import { placesOf } from '../../documents/values.ts'
 import { orDash } from './call-subject.ts'
+import { isNumber, type ShownCell } from '#ui/lists.ts'
 import { dayText, numberText, type Reader } from '#ui/forms.ts'
 
-/** A value as a view draws it. */
-export interface ShownValue {
-  readonly value: string
-  readonly isNumber?: true
-  /** Set for a moment, which everybody reads in their own time. */
-  readonly isTime?: true
+/** A value as a view draws it, perhaps as a link to a document. */
+export interface ShownValue extends ShownCell {
   readonly link?: { readonly doctype: string; readonly name: string }
 }
 
 /** A field to be shown, or a value of one that every document has. */
 export type ShownField = Pick<Field, 'type'> &
   Partial<Pick<Field, 'name' | 'precision' | 'doctype' | 'doctypeField' | 'words'>>
-
-const numbers: ReadonlySet<Field['type']> = new Set(['number', 'integer', 'currency', 'percent'])
-
-/** True for fields whose values are aligned as numbers are. */
-export function isNumber({ type }: Pick<Field, 'type'>): boolean {
-  return numbers.has(type)
-}
 
 /** Returns a value in words; `holder` is the document or row in which it stands. */
 export function shownValue(
@@ -40,7 +30,7 @@ export function shownValue(
   if (value === undefined || value === null || value === '' || value === maskMarker)
     return { value: orDash(value) }
   if (field.type === 'check') return { value: reader.messages.text(value === true ? 'form.yes' : 'form.no') }
-  if (numbers.has(field.type) && (typeof value === 'number' || value instanceof Decimal)) {
+  if (isNumber(field) && (typeof value === 'number' || value instanceof Decimal)) {
     const places = placesOf({
       type: field.type,
       ...(field.precision !== undefined && { precision: field.precision }),

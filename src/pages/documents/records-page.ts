@@ -6,15 +6,16 @@ import { bulkDeed, bulkOf, tickedIn } from './bulk-deed.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { choicesFor } from './document-inputs.ts'
 import { looked, told } from './documents-endpoint.ts'
-import { pageOfRows, seen, shownList } from '../forms/lists.ts'
+import { pageOfRows, seen, shownList } from '#ui/lists.ts'
 import type { OwnPage, Visit } from '../own-page.ts'
 import { askableOf } from './record-question.ts'
 import { headOf, recordsOf } from './records.ts'
-import { viewDeeds } from '../forms/saved-views.ts'
+import { viewDeeds, listAsker } from '../saved-views.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
 import { readerOf } from '../views.ts'
+import { choiceOf } from '#ui/forms.ts'
 
 /** Makes the page. */
 export function recordsPage(deps: UserPageDeps & Needs<'accounts'>): OwnPage {
@@ -33,13 +34,13 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
   const askable = await told(deps, user, doctype, () => askableOf(documents, user, doctype, reader))
   const mayMake = accessFor(documents, user, doctype).may('create')
   const file = `/exports/${encodeURIComponent(doctype)}`
-  const list = { key: doctype, askable, head: headOf(reader), file }
+  const list = { askable, head: headOf(reader), file }
   return {
     doctype,
     ...bulksFor(bulkOf(deps, documents, user, doctype, reader), reader.messages.text('bulk.what')),
     ticked: tickedIn(visit.form).map(({ name }) => name),
     mayMake: mayMake && usableTool(deps, user, 'create_document') !== undefined,
-    ...(await shownList(visit, list, (question) =>
+    ...(await shownList(listAsker(visit, doctype), list, (question) =>
       looked(deps, user, { target: doctype, data: { question: seen(question) } }, async (own, principal) => ({
         ...(await pageOfRows(recordsOf(own, principal, doctype, { askable, reader }), question)),
         choices: await choicesFor(own, principal, askable.inputs),
@@ -50,7 +51,6 @@ async function show(visit: Visit, deps: UserPageDeps): Promise<Record<string, un
 
 /** Returns what may be done to several documents, and the input that asks which of it. */
 function bulksFor(bulks: ReturnType<typeof bulkOf>, label: string) {
-  const options = bulks.map(({ value }) => value)
-  const words = new Map(bulks.map((one) => [one.value, one.label]))
-  return { bulks, bulkInput: { key: 'do', kind: 'select', label, options, words, text: '' } }
+  const choice = choiceOf(bulks.map((one) => [one.value, one.label]))
+  return { bulks, bulkInput: { key: 'do', label, ...choice, text: '' } }
 }

@@ -6,15 +6,9 @@ import type { Documents } from '../../documents/documents.ts'
 import { listDocuments } from '../../documents/asking/reading.ts'
 import { searchDocuments } from '../../documents/asking/searching.ts'
 import { personName, shownValue, type ShownValue, titled } from './document-words.ts'
-import type { FoundRows, ListRow, RowSource } from '../forms/lists.ts'
+import type { FoundRows, ListRow, RowSource, ListQuestion } from '#ui/lists.ts'
 import type { Reader } from '#ui/forms.ts'
-import {
-  type Askable,
-  type AskedField,
-  columnsFor,
-  mostOffset,
-  type RecordQuestion,
-} from './record-question.ts'
+import { type Askable, type AskedField, columnsFor, mostOffset } from './record-question.ts'
 
 const people = new Set(['owner', 'modified_by'])
 
@@ -29,7 +23,7 @@ export function recordsOf(
   principal: Principal,
   doctype: string,
   { askable, reader }: { readonly askable: Askable; readonly reader: Reader },
-): RowSource {
+): RowSource<AskedField> {
   return {
     head: headOf(reader),
     columns: (question) => columnsFor(documents, principal, doctype, question, askable),
@@ -47,7 +41,7 @@ async function rowsFor(
   documents: Documents,
   principal: Principal,
   doctype: string,
-  { words, filters, order, after, ...question }: RecordQuestion,
+  { words, filters, order, after, ...question }: ListQuestion,
   { columns, limit }: { readonly columns: readonly AskedField[]; readonly limit: number },
 ): Promise<FoundRows> {
   const fields = ['name', ...columns.map(({ name }) => name)]

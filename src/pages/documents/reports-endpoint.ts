@@ -10,7 +10,8 @@ import { findReport, listReports } from '../../documents/reports/reports.ts'
 import { type Params, pathPart, queryOf, readParams } from '#ui/requests.ts'
 import { orDash } from './call-subject.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
-import { isNumber, shownValue, type ShownValue } from './document-words.ts'
+import { isNumber, answerSheet, sheetFormat } from '#ui/lists.ts'
+import { shownValue, type ShownValue } from './document-words.ts'
 import { answerWrong, looked, told } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import {
@@ -23,7 +24,6 @@ import {
   withoutBlanks,
 } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
-import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { readerOf } from '../views.ts'
 

@@ -17,6 +17,7 @@ import { type BegunSketch, type Sketch, sketchFile } from './prompt-sketches.ts'
 import { promptEditor } from '../assets-endpoint.ts'
 import { principalAt } from '../session-middleware.ts'
 import { readerOf } from '../views.ts'
+import { choiceOf } from '#ui/forms.ts'
 
 /** The most characters of a text, which the form carries; longer texts are edited as files. */
 const mostCharacters = 24_000
@@ -107,21 +108,13 @@ function deedsOf(
 /** Returns the field of the lines to which a text may be saved, in words. */
 function lineInput({ ctx }: Visit, { lines, line }: BegunSketch): object {
   const { text } = readerOf(ctx).messages
-  const words = lines.map(({ line: role, branch }): [string, string] => [
+  const choices = lines.map(({ line: role, branch }): [string, string] => [
     role,
     branch === undefined
       ? text('prompts.the_site')
       : text('prompts.branch').replace('{branch}', branch).replace('{role}', role),
   ])
-  return {
-    key: 'line',
-    kind: 'select',
-    label: text('prompts.save_to'),
-    options: lines.map((one) => one.line),
-    words: new Map(words),
-    text: line,
-    blank: '',
-  }
+  return { key: 'line', label: text('prompts.save_to'), ...choiceOf(choices), text: line, blank: '' }
 }
 
 /** Returns the line of the library that the form or the address names. */

@@ -6,7 +6,7 @@ import { folderOf } from '../../library/writing/own-names.ts'
 import type { Snapshot } from '../../house/snapshot.ts'
 import { AppError } from '#leaf/errors.ts'
 import { isLanguage } from '#ui/pages.ts'
-import { messages } from '../messages.ts'
+import { messages } from '../views.ts'
 
 /** A text that somebody works on, and the place where it is to go. */
 export interface Sketch {

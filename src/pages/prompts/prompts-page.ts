@@ -7,17 +7,15 @@ import { categoryTree, type CategoryNode } from '../../library/category-tree.ts'
 import { promptRows } from '../../library/prompts/prompt-rows.ts'
 import { promptStatuses, visibilities } from '../../library/words.ts'
 import { asked } from '#ui/requests.ts'
-import { heldAskable, type Held, type HeldRow, heldRows } from '../forms/held-rows.ts'
-import { pageOfRows, seen, sheetOf, shownList } from '../forms/lists.ts'
+import { type Held, heldList, type HeldRow } from '../held-rows.ts'
+import { pageOfRows, seen, sheetOf, shownList, questionIn, answerSheet, sheetFormat } from '#ui/lists.ts'
 import type { OwnPage } from '../own-page.ts'
 import { pages } from '../pages.ts'
 import { waitingOffers } from './prompt-offers.ts'
-import type { Reader } from '#ui/forms.ts'
-import { questionIn } from '../documents/record-question.ts'
+import { choiceOf, type Reader } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
-import { viewDeeds } from '../forms/saved-views.ts'
+import { viewDeeds, listAsker } from '../saved-views.ts'
 import { principalAt, type SessionDeps } from '../session-middleware.ts'
-import { answerSheet, sheetFormat } from '#ui/lists.ts'
 import { viewed } from '../documents/viewing.ts'
 import { readerOf } from '../views.ts'
 
@@ -32,11 +30,11 @@ export function promptsPage(deps: PromptsDeps & SessionDeps & Needs<'accounts'>)
     script: true,
     show: async (visit) => {
       const user = principalAt(visit, deps)
-      const { held, askable, source } = promptsFor(deps, user, readerOf(visit.ctx))
-      const list = { key: path, askable, head: held.head, ordersFound: true, file } as const
+      const { source, ...asked } = promptsFor(deps, user, readerOf(visit.ctx))
+      const list = { ...asked, ordersFound: true, file } as const
       return {
         waiting: await waitingOffers(user, deps),
-        ...(await shownList(visit, list, (question) =>
+        ...(await shownList(listAsker(visit, path), list, (question) =>
           looked(deps, user, { question: seen(question) }, () => pageOfRows(source, question)),
         )),
       }
@@ -69,10 +67,8 @@ function looked<Seen>(
 }
 
 function promptsFor(deps: PromptsDeps, principal: Principal, reader: Reader) {
-  const said = (name: string): string => reader.messages.text(name)
-  const held = heldPrompts(deps, principal, said)
-  const source = heldRows(held, { user: principal.user, reader, now: deps.clock.now() })
-  return { held, askable: heldAskable(held, said), source }
+  const by = { user: principal.user, reader, now: deps.clock.now() }
+  return heldList(heldPrompts(deps, principal, reader.messages.text), by)
 }
 
 function heldPrompts(
@@ -85,26 +81,18 @@ function heldPrompts(
   const several = (values: Iterable<string>): string[] => [...new Set(values)].filter(Boolean).sort()
   const [owners, tags] = [several(all.map(({ owner }) => owner)), several(all.flatMap((one) => one.tags))]
   const { categories } = library.reading
-  const words = (options: readonly string[]) => ({
-    type: 'select' as const,
-    options,
-    words: new Map(options.map((option) => [option, said(`prompts.${option}`)])),
-  })
-  const nodes = listed(categoryTree(library, principal), '')
-  const category = { options: nodes.map(([id]) => id), words: new Map(nodes) }
-  const owner = {
-    options: owners,
-    words: new Map(owners.map((one) => [one, people().find(one)?.fullName || one])),
-  }
+  const words = (options: readonly string[]) =>
+    choiceOf(options.map((option) => [option, said(`prompts.${option}`)]))
+  const category = choiceOf(listed(categoryTree(library, principal), ''))
+  const owner = choiceOf(owners.map((one) => [one, people().find(one)?.fullName || one]))
   return {
-    head: { name: 'title', type: 'text', label: said('documents.name') },
     fields: [
       { name: 'title', type: 'text', label: said('documents.name') },
       { name: 'name', type: 'text', label: said('prompts.id') },
       { name: 'description', type: 'text', label: said('prompts.about') },
       { name: 'category', type: 'select', label: said('prompts.category'), ...category },
-      { name: 'status', label: said('prompts.status'), ...words(promptStatuses) },
-      { name: 'visibility', label: said('prompts.for'), ...words(visibilities) },
+      { name: 'status', type: 'select', label: said('prompts.status'), ...words(promptStatuses) },
+      { name: 'visibility', type: 'select', label: said('prompts.for'), ...words(visibilities) },
       { name: 'owner', type: 'select', label: said('prompts.owner'), ...owner },
       { name: 'tags', type: 'select', label: said('prompts.tags'), options: tags },
       { name: 'use_count', type: 'integer', label: said('prompts.used') },

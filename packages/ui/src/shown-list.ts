@@ -1,19 +1,17 @@
-/** Lists, of documents or of what the daemon holds itself: a page of rows in the words of their reader, and the same as a file. */
+/** A list: a page of rows in the words of their reader, and the same as a table. */
 import { AppError } from '#leaf/errors.ts'
-import { type Params, queryOf } from '#ui/requests.ts'
-import { isNumber, type ShownValue } from '../documents/document-words.ts'
-import { problemsIn, type Visit } from '../own-page.ts'
-import { type Reader, shownForm } from '#ui/forms.ts'
 import {
-  type Askable,
-  type AskedField,
+  type KeptView,
+  type ListAskable,
+  type ListField,
+  type ListQuestion,
   problemAtEnd,
   questionIn,
-  type RecordQuestion,
-} from '../documents/record-question.ts'
-import { questionWith, viewsOf } from './saved-views.ts'
-import { searchOf } from '../session-middleware.ts'
-import { readerOf } from '../views.ts'
+  questionWith,
+} from './list-question.ts'
+import type { Reader } from './reader.ts'
+import { type Params, queryOf } from './requests.ts'
+import { problemsIn, shownForm } from './typed-form.ts'
 
 const rowsOfPage = 50
 /** The most rows of a file, and of each part in which they are read. */
@@ -32,23 +30,35 @@ export interface FoundRows {
   readonly next: Readonly<Record<string, string>> | undefined
 }
 
+/** A value as a view draws it. */
+export interface ShownCell {
+  readonly value: string
+  readonly isNumber?: true
+  /** Set for a moment, which everybody reads in their own time. */
+  readonly isTime?: true
+}
+
+const numbers: ReadonlySet<string> = new Set(['number', 'integer', 'currency', 'percent'])
+
+/** True for fields whose values are aligned as numbers are. */
+export function isNumber({ type }: Pick<ListField, 'type'>): boolean {
+  return numbers.has(type)
+}
+
 /** A source of rows. */
-export interface RowSource {
+export interface RowSource<Field extends ListField = ListField> {
   /** The field by which people know a row, and by which they open it. */
-  readonly head: AskedField
+  readonly head: Field
   /** Returns the columns beside it: those chosen, else the usual ones and what was asked. */
-  columns(question: RecordQuestion): readonly AskedField[]
+  columns(question: ListQuestion): readonly Field[]
   /** AppError `invalid` with `data.problems` for filters and orders that cannot be understood. */
-  find(question: RecordQuestion, columns: readonly AskedField[], limit: number): Promise<FoundRows>
+  find(question: ListQuestion, columns: readonly Field[], limit: number): Promise<FoundRows>
   /** Returns the values of each row in the words of its reader. */
-  worded(
-    rows: readonly ListRow[],
-    columns: readonly AskedField[],
-  ): Promise<readonly (readonly ShownValue[])[]>
+  worded(rows: readonly ListRow[], columns: readonly Field[]): Promise<readonly (readonly ShownCell[])[]>
 }
 
 /** Returns a page of rows as the view draws them. */
-export async function pageOfRows(source: RowSource, question: RecordQuestion) {
+export async function pageOfRows<Field extends ListField>(source: RowSource<Field>, question: ListQuestion) {
   const columns = source.columns(question)
   const { data, next, ...found } = await source.find(question, columns, rowsOfPage)
   const cells = await source.worded(data, columns)
@@ -66,11 +76,15 @@ export async function pageOfRows(source: RowSource, question: RecordQuestion) {
 }
 
 /** Returns what was asked for as a table, in the columns that were asked for, as values and not as words. */
-export async function sheetOf(name: string, source: RowSource, question: RecordQuestion) {
+export async function sheetOf<Field extends ListField>(
+  name: string,
+  source: RowSource<Field>,
+  question: ListQuestion,
+) {
   const { head } = source
   const columns = [...(head.name === 'name' ? [] : [head]), ...source.columns(question)]
   const rows: unknown[][] = []
-  let from: RecordQuestion | undefined = { ...question, after: undefined, offset: 0 }
+  let from: ListQuestion | undefined = { ...question, after: undefined, offset: 0 }
   while (from && rows.length < mostExported) {
     const { data, next } = await source.find(from, columns, rowsOfPart)
     for (const row of data) rows.push([row['name'], ...columns.map((column) => row[column.name])])
@@ -81,26 +95,30 @@ export async function sheetOf(name: string, source: RowSource, question: RecordQ
 
 /** A list as its page asks for it. */
 interface AskedList {
-  /** The name under which views of the list are kept: a doctype, or the path of the page. */
-  readonly key: string
-  readonly askable: Askable
-  readonly head: AskedField
+  readonly askable: ListAskable
+  readonly head: ListField
   /** True where what is found by words is ordered as well. */
   readonly ordersFound?: true
   /** The address of the same as a file, without its question. */
   readonly file: string
 }
 
+/** Whoever asks for a list: with which address, how they read, and the views that they keep of it. */
+export interface ListAsker {
+  /** The query of the address. */
+  readonly search: string
+  readonly reader: Reader
+  readonly views: readonly KeptView[]
+}
+
 /** Returns a list as its view draws it; a filter that cannot be understood is told at its input. */
 export async function shownList(
-  visit: Visit,
+  { search, reader, views }: ListAsker,
   list: AskedList,
-  find: (question: RecordQuestion) => Promise<Awaited<ReturnType<typeof pageOfRows>>>,
+  find: (question: ListQuestion) => Promise<Awaited<ReturnType<typeof pageOfRows>>>,
 ): Promise<Record<string, unknown>> {
   const { askable } = list
-  const reader = readerOf(visit.ctx)
-  const views = viewsOf(visit.account, list.key)
-  const querystring = questionWith(searchOf(visit.ctx), views)
+  const querystring = questionWith(search, views)
   const { form, ...question } = questionIn(querystring, askable, reader)
   const shown = (problems?: readonly string[]) => ({
     ...formOf(querystring, list, { form, question, reader, problems }),
@@ -126,7 +144,7 @@ function formOf(
     problems,
   }: {
     readonly form: Params
-    readonly question: RecordQuestion
+    readonly question: ListQuestion
     readonly reader: Reader
     readonly problems: readonly string[] | undefined
   },
@@ -157,6 +175,6 @@ function formOf(
 }
 
 /** Returns the part of a question that the log tells. */
-export function seen({ words, filters, order }: RecordQuestion): Readonly<Record<string, unknown>> {
+export function seen({ words, filters, order }: ListQuestion): Readonly<Record<string, unknown>> {
   return { ...(words !== '' && { words }), filters: filters.map(([...filter]) => filter), order }
 }

@@ -6,18 +6,13 @@ import {
   type Filter,
   readFilters,
   readOrder,
-} from '../../documents/asking/filters.ts'
-import { cursorOf, readCursor } from '../../documents/asking/reading.ts'
-import type { Field } from '../../documents/platform/platform.ts'
-import { shownValue } from '../documents/document-words.ts'
-import type { FoundRows, RowSource } from './lists.ts'
+} from '../documents/asking/filters.ts'
+import { cursorOf, readCursor } from '../documents/asking/reading.ts'
+import type { Field } from '../documents/platform/platform.ts'
+import { shownValue } from './documents/document-words.ts'
 import type { Reader } from '#ui/forms.ts'
-import {
-  type Askable,
-  type AskedField,
-  inputsFor,
-  type RecordQuestion,
-} from '../documents/record-question.ts'
+import { type AskedField, inputsFor } from './documents/record-question.ts'
+import type { FoundRows, ListQuestion, RowSource } from '#ui/lists.ts'
 
 /** A row that is held. */
 export interface HeldRow {
@@ -37,9 +32,8 @@ export interface HeldAsker {
 
 /** What a list of such rows is made of. */
 export interface Held {
-  readonly head: AskedField
-  /** All its fields, and which of them are columns where none are chosen. */
-  readonly fields: readonly AskedField[]
+  /** All its fields, that at the head of a row first, and which of them are columns where none are chosen. */
+  readonly fields: readonly [head: AskedField, ...beside: AskedField[]]
   readonly usual: readonly string[]
   readonly several?: ReadonlySet<string>
   /** The order where none is asked for. */
@@ -48,22 +42,10 @@ export interface Held {
   readonly rows: (words: string) => Promise<readonly HeldRow[]> | readonly HeldRow[]
 }
 
-/** Returns by what such a list can be asked for. */
-export function heldAskable(
-  { head, fields }: Pick<Held, 'head' | 'fields'>,
-  word: (name: string) => string,
-): Askable {
-  return {
-    inputs: fields.flatMap((field) => inputsFor(field, word)),
-    fields: fields.filter(({ name }) => name !== head.name),
-  }
-}
-
-/** Returns such rows as a source. */
-export function heldRows(held: Held, { user, reader, now }: HeldAsker): RowSource {
-  const { head, fields, usual } = held
-  const beside = fields.filter(({ name }) => name !== head.name)
-  const known = new Map(fields.map((field) => [field.name, { ...plain, ...field }]))
+/** Returns such rows as a list: its head, by what it can be asked for, and its source. */
+export function heldList(held: Held, { user, reader, now }: HeldAsker) {
+  const [head, ...beside] = held.fields
+  const known = new Map(held.fields.map((field) => [field.name, { ...plain, ...field }]))
   const asked: Comparing = {
     doctype: { name: '', fields: known, rules: [], origin: { columns: {} } },
     asker: { principal: { user }, now },
@@ -71,11 +53,13 @@ export function heldRows(held: Held, { user, reader, now }: HeldAsker): RowSourc
     queryable: () => true,
     masks: () => false,
   }
-  return {
+  const { text } = reader.messages
+  const inputs = held.fields.flatMap((field) => inputsFor(field, text))
+  const source: RowSource<AskedField> = {
     head,
     columns: ({ columns, filters, order }) => {
       if (columns.length > 0) return beside.filter(({ name }) => columns.includes(name))
-      const wanted = new Set([...usual, ...filters.map(([field]) => field), order.replace(' desc', '')])
+      const wanted = new Set([...held.usual, ...filters.map(([field]) => field), order.replace(' desc', '')])
       return beside.filter(({ name }) => wanted.has(name))
     },
     find: (question, _, limit) => found(held, asked, question, limit),
@@ -84,6 +68,7 @@ export function heldRows(held: Held, { user, reader, now }: HeldAsker): RowSourc
         rows.map((row) => columns.map((column) => shownValue(column, row[column.name], reader, row))),
       ),
   }
+  return { head, askable: { inputs, fields: beside }, source }
 }
 
 const plain: Omit<Field, 'name' | 'label' | 'type'> = {
@@ -101,7 +86,7 @@ const plain: Omit<Field, 'name' | 'label' | 'type'> = {
 async function found(
   { rows, order: usualOrder, ...held }: Held,
   asked: Comparing,
-  { words, filters, order, after, offset }: RecordQuestion,
+  { words, filters, order, after, offset }: ListQuestion,
   limit: number,
 ): Promise<FoundRows> {
   const holds = tester(all(...readFilters(asked, filters).map(heldCondition(held))))
