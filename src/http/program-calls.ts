@@ -23,21 +23,29 @@ interface BareCall {
 /** Such endpoints, by method and exact path. */
 type BareCalls = ReadonlyMap<string, BareCall>
 
-/** Returns the endpoints by the keys of `BareCalls`; `pages` answer GET at each of their places, behind the guard. */
+/** Returns the endpoints by the keys of `BareCalls`; `pages` answer GET and POST at each of their places, behind the guard. */
 export function callsOf(
   endpoints: readonly ProgramEndpoint[],
-  pages: readonly (readonly [places: readonly string[], endpoint: BareCall['endpoint']])[],
+  pages: readonly (readonly [
+    places: readonly string[],
+    Readonly<Record<'get' | 'post', BareCall['endpoint']>>,
+  ])[],
   guard: Guard,
 ): BareCalls {
   const programs = endpoints.flatMap(([method, places, endpoint]) =>
     places.map((place) => [`${method} ${place}`, { endpoint, varies: variesByOrigin(place) }] as const),
   )
-  const shown = pages.flatMap(([places, page]) => {
-    const endpoint: BareCall['endpoint'] = (exchange) => guard(exchange, () => page(exchange))
-    return places.map(
-      (place) => [`GET ${place}`, { endpoint, isPage: true, varies: variesByOrigin(place) }] as const,
-    )
+  const guarded = (place: string, page: BareCall['endpoint']): BareCall => ({
+    endpoint: (exchange) => guard(exchange, () => page(exchange)),
+    isPage: true,
+    varies: variesByOrigin(place),
   })
+  const shown = pages.flatMap(([places, { get, post }]) =>
+    places.flatMap((place) => [
+      [`GET ${place}`, guarded(place, get)] as const,
+      [`POST ${place}`, guarded(place, post)] as const,
+    ]),
+  )
   return new Map<string, BareCall>([...programs, ...shown])
 }
 
@@ -46,9 +54,10 @@ export function bareCall(
   { method, url = '', headers }: IncomingMessage,
   calls: BareCalls,
 ): BareCall | undefined {
-  const isPlain = headers.origin === undefined && headers[probeHeader] === undefined
-  if (!isPlain) return undefined
   const known = calls.get(`${method} ${url}`)
+  // Under `no-referrer`, which our pages are, browsers send this with our own forms.
+  const isOwn = headers.origin === undefined || (headers.origin === 'null' && known?.isPage)
+  if (!isOwn || headers[probeHeader] !== undefined) return undefined
   if (known || method !== 'GET' || !url.includes('?')) return known
   const page = calls.get(`GET ${url.slice(0, url.indexOf('?'))}`)
   return page?.isPage ? page : undefined

@@ -6,7 +6,6 @@ import {
   type AuthorizationDeps,
 } from '../oauth/endpoints/authorization-endpoint.ts'
 import type { Services } from '../house/services.ts'
-import type { PageExchange } from '#ui/browser.ts'
 import type { Needs } from '../control/operation.ts'
 import { accountPage } from './account/account-page.ts'
 import { adminClientsPage } from './admin/admin-clients-page.ts'
@@ -125,10 +124,10 @@ export function routePages(
     routePage(page.closes ? switched : open, page, answers[name](services), services)
 }
 
-/** Returns the page that answers authorization requests, and where, to be shown outside Koa. */
-export function authorizationPage(
-  services: Services,
-): readonly [places: readonly string[], endpoint: (exchange: PageExchange) => Promise<void>] {
+/** Returns the page that answers authorization requests and takes the decision, and where, to be shown outside Koa. */
+export function authorizationPage(services: Services) {
   const { path, alias } = pages.consent
-  return [[path, alias], pageEndpoint(services.render, answers.consent(services).get)]
+  const { get, post } = answers.consent(services)
+  const { render } = services
+  return [[path, alias], { get: pageEndpoint(render, get), post: pageEndpoint(render, post) }] as const
 }

@@ -42,7 +42,8 @@ export function viewsFor(deps: {
         called: (doctype: string, text = doctype) =>
           doctypes.get(doctype)?.translations.get(language)?.get(text) ?? text,
         company: companies.of(settings, '', () => companyOf(settings)),
-        navigation: signed ? navigationFor(signed.user, ctx?.path ?? '') : [],
+        // Asked for by the view, as not every page has one.
+        navigation: () => (signed ? navigationFor(signed.user, ctx?.path ?? '') : []),
         waiting: ctx?.state['waiting'] ?? 0,
       }
     },

@@ -92,7 +92,7 @@ export function formToken(secret: string, purpose: string): string {
 
 /** Refuses a form that another site or browser sent, or that was made for another purpose. AppError `forbidden`. */
 export function requireOwnForm(
-  ctx: Context,
+  ctx: Exchange,
   at: Published,
   form: { readonly secret: string | undefined; readonly purpose: string; readonly token: string | undefined },
 ): void {
@@ -106,7 +106,7 @@ export function requireOwnForm(
   }
 }
 
-function requireOwnSite(ctx: Context, { publicUrl }: Published): void {
+function requireOwnSite(ctx: Exchange, { publicUrl }: Published): void {
   const site = ctx.get('Sec-Fetch-Site')
   const origin = ctx.get('Origin')
   // Under `no-referrer` browsers send Origin: null with our own forms; then Sec-Fetch-Site and the token decide.

@@ -4,7 +4,6 @@
  *   POST  at the sign-in page, which comes back to the GET
  *   POST  the user's decision → 302 to the client with code, state and iss
  */
-import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { networkKey } from '#leaf/address.ts'
 import { AppError } from '#leaf/errors.ts'
@@ -16,7 +15,7 @@ import {
   type AuthorizationRequest,
   type Target,
 } from './authorization-request.ts'
-import { type PageExchange, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
+import { type PageExchange, requireOwnForm, sendTo } from '#ui/browser.ts'
 import { signedIn, type BrowserDeps } from '../../users/browser-middleware.ts'
 import type { Clients } from '../clients/clients.ts'
 import {
@@ -31,7 +30,7 @@ import {
   showConsent,
 } from './consent-endpoint.ts'
 import type { Approval } from '../tokens/grants.ts'
-import { asOAuthError } from '../http-middleware.ts'
+import { asOAuthError, readForm } from '../http-middleware.ts'
 import { originOf, type Params } from '#ui/requests.ts'
 import { descriptionText, OAuthError } from '../protocol.ts'
 import type { Client, Grant } from '../records.ts'
@@ -83,10 +82,10 @@ export function authorizationEndpoint(
 }
 
 /** Answers POST: takes the user's decision, from the consent page of the same browser. */
-export function decisionEndpoint(deps: AuthorizationDeps): (ctx: Context) => Promise<void> {
+export function decisionEndpoint(deps: AuthorizationDeps): (ctx: Exchange) => Promise<void> {
   return async (ctx) => {
     await deps.limits.take('authorize', originOf(ctx))
-    const form = await readPageForm(ctx)
+    const form = await readForm(ctx)
     const query = form.get('request') ?? ''
     const time = form.get('time') ?? ''
     const signed = await signedIn(ctx, deps)

@@ -109,7 +109,9 @@ export function showConsent(
     powers: deps.powers(signed.user.id, client, {}),
     user: signed.user.id,
   })
+  // As bytes it is sent uncompressed: others wrote some of it, the token of its form is beside that, and it is small.
   answerPage(ctx, 200, page)
+  ctx.body = Buffer.from(page)
 }
 
 /** Returns the purpose of a request's consent form, from which its token is made. */

@@ -1,7 +1,7 @@
 import type { Log } from '#leaf/log.ts'
 import type { Ledger, LedgerQuestion, Collection, CollectionSpec, Store, Transaction } from '#state/store.ts'
 import type { AuditEvent } from '../audit.ts'
-import { eventIn, parseLine, type ToldEvent, toldBefore } from '../line.ts'
+import { parseLine, type ToldEvent, toldBefore } from '../line.ts'
 
 /** An event that was recorded inside a transaction and waits for its place in the log. */
 export interface WaitingEvent {
@@ -11,7 +11,15 @@ export interface WaitingEvent {
   /** The last line of the log when it was recorded; its own line comes later. */
   readonly after: number
   readonly time: string
-  readonly event: AuditEvent
+  /** As it will stand in the line: read and copied member by member, it would cost more than all else of its transaction. */
+  readonly text?: string
+  /** Until 2.16, instead of the text. */
+  readonly event?: AuditEvent
+}
+
+/** Returns the event as it was told. */
+export function toldAs({ id, time, text, event }: WaitingEvent): ToldEvent {
+  return text === undefined ? toldBefore(id, time, event!) : { id, time, text }
 }
 
 /** The collection of waiting events. */
@@ -37,8 +45,8 @@ export class Outbox {
   }
 
   async put(transaction: Transaction, told: ToldEvent, after: number): Promise<void> {
-    const { id, time } = told
-    await transaction.in(this.#waiting).insert({ id, after, time, event: eventIn(told) })
+    const { id, time, text } = told
+    await transaction.in(this.#waiting).insert({ id, after, time, text })
   }
 
   /**
@@ -51,9 +59,7 @@ export class Outbox {
     const ids = new Set(waiting.map(({ id }) => id))
     const written = await idsIn(ledger, { after: waiting[0]!.after }, ids)
     for (const id of written) this.moved(id)
-    return waiting
-      .filter(({ id }) => !written.has(id))
-      .map(({ id, time, event }) => toldBefore(id, time, event))
+    return waiting.filter(({ id }) => !written.has(id)).map(toldAs)
   }
 
   /** Notes that an event is in the log; it is removed here together with others. */

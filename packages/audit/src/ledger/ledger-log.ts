@@ -32,8 +32,8 @@ import type { KnownLine } from '../known-log.ts'
 import { type Answerer, KnownWriters, vouchFor } from './known-writers.ts'
 import { lastLineOf } from './ledger-lines.ts'
 import { reservePathOf } from './ledger-reserve.ts'
-import { toldBefore, type ToldEvent } from '../line.ts'
-import { idsIn, outboxSpec, type WaitingEvent } from '../files/outbox.ts'
+import type { ToldEvent } from '../line.ts'
+import { idsIn, outboxSpec, toldAs, type WaitingEvent } from '../files/outbox.ts'
 import { type Deadlines, deadlines, pruneOf, removable, type Retention, toldAgain } from '../removal.ts'
 import type { AuditVerification } from '../verification.ts'
 import type { Extent } from '../mark.ts'
@@ -149,7 +149,7 @@ export class LedgerLog {
       const found = await idsIn(this.place, { since: at, until: at + 1 }, new Set([one.id]))
       await store.transaction(async (transaction) => {
         const taken = await transaction.in(waiting).delete(one.id)
-        if (taken && found.size === 0) this.#addIn(transaction, toldBefore(one.id, one.time, one.event))
+        if (taken && found.size === 0) this.#addIn(transaction, toldAs(one))
       })
     }
   }
