@@ -147,6 +147,27 @@ describe('events told inside a transaction', () => {
     assert.equal(store.stats().documents['audit.outbox'], 0)
   })
 
+  it('are in the log once when they waited over a restart, also as a release before left them', async (t) => {
+    const first = await startAudit(t)
+    const waiting = first.store.collection({ name: 'audit.outbox', indexes: ['log' as never] })
+    const of = { after: 0, time: '2026-01-01T00:00:00.000Z' }
+    await waiting.put({ ...of, id: 'older', event: { ...call, type: 'document.create' } } as never)
+    await waiting.put({
+      ...of,
+      id: 'newer',
+      text: JSON.stringify({ ...call, type: 'document.update' }),
+    } as never)
+    const { store, folder } = await first.reopen()
+    assert.deepEqual(
+      (await linesOf(folder)).map(({ id, type, time, user }) => ({ id, type, time, user })),
+      [
+        { id: 'newer', type: 'document.update', time: of.time, user: call.user },
+        { id: 'older', type: 'document.create', time: of.time, user: call.user },
+      ],
+    )
+    assert.equal(store.stats().documents['audit.outbox'], 0)
+  })
+
   it('are not in the log when the transaction was not kept', async (t) => {
     const { audit, store, folder } = await startAudit(t)
     const failing = store.transaction(async (transaction) => {
