@@ -12,7 +12,7 @@ import { AskedOffers } from './asked-offers.ts'
 import { migrateBuiltIns } from './built-ins.ts'
 import { Channels, siteLine } from './versions/channels.ts'
 import type { LibraryReading, Surroundings, TemplateCache } from './check-library.ts'
-import { gitVersions, versionLine, type BlobMemory, type GitLine } from './versions/git-versions.ts'
+import { promptNumbers, thingOf, versionLine, type GitLine } from './versions/git-versions.ts'
 import { checkTests } from './prompts/prompt-tests.ts'
 import {
   commitOfChannel,
@@ -55,7 +55,7 @@ export class Librarian {
   readonly usage: LibraryUsage
   readonly asked: AskedOffers
   readonly #versions: Versions
-  readonly #blobs: BlobMemory = new Map()
+  readonly #numbering = promptNumbers()
   /** Version numbers that do not come from git, of the site's last reading. */
   readonly #numbers = new Map<string, number>()
   /** Templates with their version number, by line, as last read. */
@@ -194,7 +194,8 @@ export class Librarian {
       repository !== undefined && !(ofPackage && template.isSystem)
     const ref = line.line === siteLine ? 'HEAD' : (line.commit ?? line.ref)
     const own = repository ? [...templates.values()].filter(byGit) : []
-    const held = repository && own.length > 0 ? await gitVersions(repository, ref, own, this.#blobs) : none
+    const held =
+      repository && own.length > 0 ? await this.#numbering.of(repository, ref, own.map(thingOf)) : none
     const authorOf = ({ template }: ReadTemplate): string =>
       template.isSystem ? `assistant-core ${around.packageVersion}` : workingTree
     const before = this.#numbered.get(line.line)

@@ -26,24 +26,14 @@ interface Attempt {
 
 type Keys = Readonly<Record<'pair' | 'user' | 'address', string>>
 
-interface Failures {
-  readonly count: number
-  readonly blockedUntil: number
-}
-
-interface Rule {
-  /** The number of failures without a delay. */
-  readonly free: number
-  readonly longest: number
-}
-
 // One person at one place may err five times. Everybody's attempts on one user together, and everything from one
-// address, are slowed as well, later and less: an attacker with many addresses must not lock the user out.
+// address, are slowed as well, later and less: an attacker with many addresses must not lock the user out. `free` is
+// how many failures have no delay, `longest` the longest delay in milliseconds.
 const rules = {
   pair: { free: 5, longest: 900_000 },
   user: { free: 30, longest: 60_000 },
   address: { free: 50, longest: 300_000 },
-} as const satisfies Record<string, Rule>
+}
 
 const forgottenAfter = 3_600_000
 const mostKeys = 20_000
@@ -61,7 +51,7 @@ export interface SignInParts<H extends Holder> extends Parts<H> {
 /** The one place that checks passwords at sign-in. */
 export class SignIn<H extends Holder> {
   readonly #deps: SignInParts<H>
-  readonly #failures = new Map<string, Failures>()
+  readonly #failures = new Map<string, { readonly count: number; readonly blockedUntil: number }>()
   /** The id by which this process recognizes its own messages. */
   readonly #self = randomId()
 

@@ -8,7 +8,6 @@ import {
   correlations,
   distinctCount,
   isNumeric,
-  mean,
   numbersOf,
   percent,
   rounded,
@@ -88,8 +87,8 @@ function textProfile(present: readonly unknown[]): Record<string, unknown> {
   const lengths = present
     .filter((value): value is string => typeof value === 'string')
     .map((text) => text.length)
-  if (lengths.length === 0) return {}
-  return { avg_length: rounded(mean(lengths)), max_length: highest(lengths), min_length: lowest(lengths) }
+  const summary = summaryOf(lengths)
+  return summary ? { avg_length: summary.mean, max_length: summary.max, min_length: summary.min } : {}
 }
 
 function statistics(all: readonly Series[]): Record<string, unknown> {
@@ -154,11 +153,12 @@ function trends(all: readonly Series[], { columns, dateField }: BusinessData): R
 function trendOf(points: readonly (readonly [string, number | Decimal])[]): Record<string, unknown> {
   const values = points.map(([, value]) => (value instanceof Decimal ? value.toNumber() : value))
   const [first = 0, last = 0] = [values[0], values.at(-1)]
+  const { mean = null, max = null, min = null } = summaryOf(values) ?? {}
   return {
     points: values.length,
-    average: rounded(mean(values)),
-    max: highest(values),
-    min: lowest(values),
+    average: mean,
+    max,
+    min,
     direction: last > first ? 'increasing' : last < first ? 'decreasing' : 'stable',
   }
 }
@@ -268,12 +268,4 @@ export function analyzeResult(
 /** Converts decimals, which come as text, to numbers: statistics are estimates. */
 function estimated({ name, values }: Series): Series {
   return { name, values: values.map((value) => (value === null ? null : Number(value))) }
-}
-
-function highest(values: readonly number[]): number {
-  return values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
-}
-
-function lowest(values: readonly number[]): number {
-  return values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
 }

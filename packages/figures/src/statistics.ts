@@ -7,27 +7,8 @@ export interface Series {
   readonly values: readonly unknown[]
 }
 
-/**
- * The summary of a column of numbers, with the names that data frames use; `std` is null for a single
- * value.
- */
-export interface NumberSummary {
-  readonly count: number
-  readonly mean: number
-  readonly std: number | null
-  readonly min: number
-  readonly '25%': number
-  readonly '50%': number
-  readonly '75%': number
-  readonly max: number
-}
-
-/** The spread of values; each is null where the values are too few or too alike for it. */
-export interface Shape {
-  readonly variance: number | null
-  readonly skewness: number | null
-  readonly kurtosis: number | null
-}
+/** The summary of a column of numbers, with the names that data frames use; `std` is null for a single value. */
+export type NumberSummary = NonNullable<ReturnType<typeof summaryOf>>
 
 /** Returns the columns of rows. */
 export function seriesOf(
@@ -49,7 +30,7 @@ export function isNumeric(series: Series): boolean {
 }
 
 /** Returns count, mean, spread and quartiles; undefined without numbers. */
-export function summaryOf(values: readonly number[]): NumberSummary | undefined {
+export function summaryOf(values: readonly number[]) {
   if (values.length === 0) return undefined
   const sorted = [...values].sort((a, b) => a - b)
   const variance = varianceOf(values)
@@ -65,8 +46,8 @@ export function summaryOf(values: readonly number[]): NumberSummary | undefined 
   }
 }
 
-/** Returns variance, skewness and excess kurtosis of a sample, corrected for its size; null where it is too small. */
-export function shapeOf(values: readonly number[]): Shape {
+/** Returns variance, skewness and excess kurtosis of a sample, corrected for its size; each is null where the values are too few or too alike for it. */
+export function shapeOf(values: readonly number[]) {
   const n = values.length
   const variance = varianceOf(values)
   const average = n > 0 ? mean(values) : 0
@@ -109,8 +90,8 @@ export function distinctCount(series: Series): number {
   return new Set(keys.map((key) => (typeof key === 'string' ? keyOfText(key) : key))).size
 }
 
-/** Returns the average of at least one value; NaN of none. */
-export function mean(values: readonly number[]): number {
+/** Returns the average of at least one value. */
+function mean(values: readonly number[]): number {
   return sum(values) / values.length
 }
 

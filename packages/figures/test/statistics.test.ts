@@ -94,6 +94,18 @@ describe('the analyses of business data', () => {
     })
   })
 
+  it('tell no average of numbers whose rows have no date, where it was "NaN" between infinities', () => {
+    const rows = [
+      ['a', null, null, '2026-01-01'],
+      ['b', 7, null, null],
+    ]
+    const { trends } = analyzeBusiness('trends', { columns, rows, dateField: 'day' }) as {
+      trends: Record<string, { daily: unknown }>
+    }
+    const none = { points: 0, average: null, max: null, min: null, direction: 'stable' }
+    assert.deepEqual(trends['amount']!.daily, none)
+  })
+
   it('find what is missing, repeated or negative', () => {
     const { issues, overall_score: score } = analyze('quality')
     assert.deepEqual(issues.title, ['25 % of the values are missing', '1 values occur more than once'])

@@ -16,21 +16,10 @@ function isJson(value: unknown): boolean {
 
 /** Copies a value as JSON: dates, big integers, decimals and the like as text, maps as objects, sets as lists. */
 function toJson(value: unknown): unknown {
-  switch (typeof value) {
-    case 'bigint':
-      return String(value)
-    case 'number':
-      return Number.isFinite(value) ? value : String(value)
-    case 'undefined':
-    case 'function':
-    case 'symbol':
-      return null
-    case 'object':
-      break
-    default:
-      return value
-  }
-  if (value === null) return null
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  if (value === null || ['undefined', 'function', 'symbol'].includes(typeof value)) return null
+  if (typeof value !== 'object') return value
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (Array.isArray(value)) return value.map(toJson)
   if (value instanceof Set) return [...value].map(toJson)
@@ -45,9 +34,14 @@ function toJson(value: unknown): unknown {
   )
 }
 
+/** True for an object as JSON has them: no list, and not null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** True for an object that is nothing but its members. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  if (!isObject(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }

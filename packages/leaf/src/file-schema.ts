@@ -2,6 +2,7 @@
  * A first look at a value by its schema: compiling a schema takes as long as looking at hundreds of values, and most
  * schemas of a start see one value, which fits. Of what it cannot read it says that it does not know.
  */
+import { isObject } from './as-json.ts'
 import type { JSONSchema } from 'json-schema-to-ts'
 import { type Check, compileSchema, type CompileOptions, orProblem, schemaTexts } from './schema.ts'
 import { canonical } from './strict-json.ts'
@@ -148,10 +149,6 @@ function all<One>(list: readonly One[], fitting: (one: One) => Answer): Answer {
     if (fits === undefined) answer = undefined
   }
   return answer
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isPlain(values: unknown): boolean {

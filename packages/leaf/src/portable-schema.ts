@@ -2,6 +2,7 @@
  * The schemas of tools as they are listed: in the part of JSON Schema that the models of every vendor take. One type each,
  * `items` in every list, no references and no alternatives. What a call may have is decided by the schema as it was written.
  */
+import { isObject } from './as-json.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -198,8 +199,4 @@ function typeOf(node: Json): string {
 
 function listOf(value: unknown): unknown[] {
   return value === undefined ? [] : [value].flat()
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

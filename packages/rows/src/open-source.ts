@@ -1,4 +1,5 @@
 /** Opens a file of rows: finds out its form, its columns and how many rows it has. */
+import { isObject } from '#leaf/as-json.ts'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -157,8 +158,7 @@ function jsonRow(bytes: Buffer, decoder: ReturnType<typeof decoderFor>): JsonRow
     if (longNumber.test(text) && longNumber.test(text.replace(/"(?:[^"\\]|\\.)*"/g, '')))
       return { text, fault: 'has a number of more than 15 digits; write it as a text, in quotes' }
     const value = parseStrict(text, deepestJson)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return { text, object: value as Record<string, unknown> }
+    if (isObject(value)) return { text, object: value }
     return { text, fault: 'must be an object, one in each line' }
   } catch (error) {
     if (error instanceof JsonFault) return { text, fault: `is not JSON that is read: ${error.message}` }

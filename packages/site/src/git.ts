@@ -1,5 +1,6 @@
 /** The repository around a site, and following another one. */
 export type { PullSource } from './fetch-site.ts'
+export { type GitVersions, type NumberedRevision, NumberedVersions } from './numbered-versions.ts'
 export {
   cloneSite,
   finishCheckout,
@@ -10,4 +11,4 @@ export {
   unfinishedCheckout,
   wasPulled,
 } from './pull-site.ts'
-export { type FileRevision, openRepository, type Repository } from './repository.ts'
+export { openRepository, type Repository } from './repository.ts'

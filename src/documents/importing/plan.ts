@@ -3,7 +3,8 @@ import { fileDigest } from '#site/reading.ts'
 import { AppError } from '#leaf/errors.ts'
 import { canonical } from '#leaf/strict-json.ts'
 import { isMissing, show } from '../../core/values.ts'
-import { cellValue, type Dialect, DialectEvidence } from './dialect.ts'
+import { cellValue, type Dialect, DialectEvidence } from '#rows/dialect.ts'
+import { valueTypeOf } from '../values.ts'
 import type { ImportRow } from './import-row.ts'
 import type { ImportBatch } from './import-rows.ts'
 import type { ImportTarget } from './import-target.ts'
@@ -67,7 +68,7 @@ export async function planImport(
   for await (const { cells } of source.rows())
     for (const [index, seen] of samples.entries()) {
       const cell = cells[index]
-      if (fields[index]) evidence.see(fields[index].type, cell)
+      if (fields[index]) evidence.see(kindOf(fields[index]), cell)
       if (seen.size < mostSamples && !isMissing(cell) && !(cell instanceof CellFault)) seen.add(show(cell))
     }
   const found = evidence.dialect()
@@ -167,6 +168,11 @@ function fieldOf(name: string | null): string | undefined {
   return name?.split('.')[0]
 }
 
+/** Returns the kind of a field's cells: tables are told from other JSON, as an empty one is no rows. */
+function kindOf({ type }: TargetField): string {
+  return type === 'table' ? type : valueTypeOf(type)
+}
+
 /** Turns rows of a file into rows to import. */
 class RowReader {
   readonly #columns: readonly (readonly [index: number, field: TargetField])[]
@@ -195,7 +201,7 @@ class RowReader {
     const data: Record<string, unknown> = {}
     for (const [column, field] of this.#columns) {
       const cell = row.cells[column]
-      const value = cellValue(field.type, cell, this.#dialect)
+      const value = cellValue(kindOf(field), cell, this.#dialect)
       const message = cell instanceof CellFault ? cell.fault : this.#repeated(field, value, row.line)
       if (message !== undefined) faults.push({ ...row.placeOf(column), message: `${field.name}: ${message}` })
       else if (cell !== undefined && !this.#isToCome(field, value)) data[field.name] = value

@@ -1,3 +1,4 @@
+import { isObject } from '#leaf/as-json.ts'
 import { unknownAmong } from '#leaf/names.ts'
 import { randomId } from '#leaf/secrets.ts'
 import { type Change, defaultOf, isHopeless, noteReadOnly, readField, type Values } from './change.ts'
@@ -22,10 +23,7 @@ export function readRows(
   const { problems, work } = change
   const columns = work.documents.platform.doctypes.get(field.doctype!)!
   const before = rowsIn(stored)
-  if (
-    !Array.isArray(given) ||
-    given.some((row) => typeof row !== 'object' || row === null || Array.isArray(row))
-  ) {
+  if (!Array.isArray(given) || !given.every(isObject)) {
     problems.push(
       `${field.name}: must be an array of objects with ${settableNames(change.access, columns).join(', ')}`,
     )

@@ -1,3 +1,4 @@
+import { isObject } from '#leaf/as-json.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Principal } from '../../core/principal.ts'
@@ -90,10 +91,6 @@ function picturedLines(text: string): string {
 export function orDash(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns a call in the words of the pages. */

@@ -1,31 +1,31 @@
 /** Reads cells as PostgreSQL and Excel write them: into the forms that every caller of the service may give. */
-import { valueTypeOf } from '../values.ts'
-import type { FieldType } from '../platform/platform.ts'
-
-/** The order of the parts of a date with slashes. */
-export const dateOrders = ['dmy', 'mdy'] as const
 
 /** How numbers and dates are written in a file. */
 export interface Dialect {
   /** True when a comma stands before the decimals: `1.234,50`. */
   readonly decimalComma: boolean
   /** The order of dates such as 03/04/2026; undefined when none is there, or when they can be read in two ways. */
-  readonly dates: (typeof dateOrders)[number] | undefined
+  readonly dates: 'dmy' | 'mdy' | undefined
 }
 
 const booleans: Readonly<Record<string, boolean>> = { t: true, f: false, wahr: true, falsch: false }
 const slashes = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})(?=$|[ T])/
 const currency = /^[€$£¥\s\u00a0]+|[€$£¥%\s\u00a0]+$/g
 
-/** Returns a cell in the form that values of such a field are given in; what it does not know it leaves to the checks. */
-export function cellValue(type: FieldType, cell: unknown, dialect: Dialect): unknown {
+/**
+ * Returns a cell in the form that values of such a kind are given in: truths, numbers, dates, JSON, tables of rows. Other kinds
+ * are texts; what it does not know it leaves to the checks.
+ */
+export function cellValue(kind: string, cell: unknown, dialect: Dialect): unknown {
   if (typeof cell !== 'string') return cell
   // PostgreSQL's text for no value; an empty cell is none either.
-  if (cell === '' || cell === '\\N') return type === 'table' ? [] : null
+  if (cell === '' || cell === '\\N') return kind === 'table' ? [] : null
   // An export of ours puts an apostrophe before what a spreadsheet would take for a formula.
   const text = /^'[=+\-@\t\r\n]/.test(cell) ? cell.slice(1) : cell
-  if (type === 'table' || type === 'json') return jsonOr(text)
-  switch (valueTypeOf(type)) {
+  switch (kind) {
+    case 'table':
+    case 'json':
+      return jsonOr(text)
     case 'boolean':
       return booleans[text.trim().toLowerCase()] ?? text
     case 'number':
@@ -82,10 +82,9 @@ export class DialectEvidence {
   #monthFirst = 0
   #either: string | undefined
 
-  /** Looks at one cell of a field of that type. */
-  see(type: FieldType, cell: unknown): void {
+  /** Looks at one cell of a column of that kind. */
+  see(kind: string, cell: unknown): void {
     if (typeof cell !== 'string') return
-    const kind = valueTypeOf(type)
     if (kind === 'number' || kind === 'integer' || kind === 'decimal') {
       const bare = cell.replace(currency, '')
       if (/^[+-]?[\d.]*,\d+$/.test(bare) && !/^[+-]?\d{1,3}(,\d{3})+$/.test(bare)) this.#commas++
