@@ -6,7 +6,6 @@ import type { AuditEvent } from '#audit/audit.ts'
 import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import {
   allowScript,
-  answerPage,
   formToken,
   requireOwnForm,
   sendTo,
@@ -18,9 +17,9 @@ import { signedIn, type BrowserDeps } from '../users/browser-middleware.ts'
 import { isOfType, originOf, asked } from '#ui/requests.ts'
 import type { Fault } from '#site/site-files.ts'
 import type { SignedIn } from '../users/accounts.ts'
-import { pageEndpoint } from './page-endpoint.ts'
+import { pageEndpoint, drawPage } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
-import { admitted, noteWaiting, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'
+import { admitted, searchOf, type SessionDeps, toSignIn } from './session-middleware.ts'
 import { type TypedField, type ShownForm, shownForm } from '#ui/forms.ts'
 import { readerOf } from './views.ts'
 
@@ -125,13 +124,13 @@ export function routeDeeds(router: Router, { own, page }: Routed, deps: OwnPageD
         if (isOfType(ctx, 'multipart/form-data') && !(await signedIn(ctx, deps))) {
           // A body with a file is large, and is read for nobody who is not signed in.
           ctx.set('Connection', 'close')
-          requireOwnForm(ctx, deps, { secret: undefined, purpose, token: undefined })
+          requireOwnForm(ctx, deps, { secret: undefined, purpose, form: undefined })
         }
         const form = await readPageForm(ctx, own)
         // Not before the body: it may come slowly, and meanwhile a session ends or its user loses a role.
         const signed = await signedIn(ctx, deps)
         const secret = signed?.secret
-        requireOwnForm(ctx, deps, { secret, purpose, token: form.get('csrf') })
+        requireOwnForm(ctx, deps, { secret, purpose, form })
         const visit = { ...signed!, ctx, form }
         admitted(visit, page, deps)
         const isLate = deps.clock.now() - visit.session.authTime > recentMilliseconds
@@ -192,13 +191,10 @@ async function answer(
   const signed = ctx.state['signed'] as SignedIn
   if (own.script) allowScript(ctx)
   const view = await own.show({ ...visit, ...signed, ...(state.failed && { failed: state.failed }) })
-  await noteWaiting(ctx, deps)
   const csrf = formToken(signed.secret, purposeOf(page))
   const blank = { done: '', once: {}, fault: '', failed: '' }
   const place = { page: here, search: searchOf(ctx), csrf }
-  // What the address asks for may be wrong as well: the page says so where it was asked.
-  const code = view['isFaulty'] === true ? 400 : status
-  answerPage(ctx, code, deps.render(ctx, page.view!, { ...blank, ...state, ...view, ...place }))
+  await drawPage(ctx, page, { ...blank, ...state, ...view, ...place }, deps, status)
 }
 
 function purposeOf({ path }: PageRow): string {

@@ -1,11 +1,13 @@
 import type { Context } from 'koa'
+import type { Needs } from '../control/operation.ts'
+import type { PageRow } from './pages.ts'
 import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import { BodyTooLarge } from '#front/request-body.ts'
 import { asOAuthError } from '../oauth/http-middleware.ts'
 import { answerPage, type PageExchange, pageHeaders } from '#ui/browser.ts'
-import { packPage } from '#ui/pages.ts'
-import type { Render } from '#ui/pages.ts'
+import { packPage, type Render } from '#ui/pages.ts'
 import { readerOf } from './views.ts'
+import { noteWaiting } from './session-middleware.ts'
 
 /** Makes the endpoint of a page: HTML under a strict policy, with faults shown as a page too. */
 export function pageEndpoint<One extends PageExchange = Context>(
@@ -28,6 +30,19 @@ export function pageEndpoint<One extends PageExchange = Context>(
     }
     packPage(ctx)
   }
+}
+
+/** Answers with a page by its view. */
+export async function drawPage(
+  ctx: Context,
+  page: PageRow,
+  shown: Readonly<Record<string, unknown>>,
+  deps: Needs<'render' | 'suspended'>,
+  status = 200,
+): Promise<void> {
+  await noteWaiting(ctx, deps)
+  // What the address asks for may be wrong as well: the page says so where it was asked.
+  answerPage(ctx, shown['isFaulty'] === true ? 400 : status, deps.render(ctx, page.view!, shown))
 }
 
 function statusOf(fault: AppError | BodyTooLarge | { readonly status: number }): number {

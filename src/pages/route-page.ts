@@ -2,13 +2,12 @@
 import type { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Principal } from '../core/principal.ts'
-import { answerPage } from '#ui/browser.ts'
 import { signedIn } from '../users/browser-middleware.ts'
 import type { SignedIn } from '../users/accounts.ts'
 import { type OwnPage, type OwnPageDeps, routeDeeds, showOwnPage } from './own-page.ts'
-import { pageEndpoint } from './page-endpoint.ts'
+import { pageEndpoint, drawPage } from './page-endpoint.ts'
 import type { PageRow } from './pages.ts'
-import { admitted, noteWaiting, toSignIn } from './session-middleware.ts'
+import { admitted, toSignIn } from './session-middleware.ts'
 
 /** The data for the view; nothing where the request is answered already. */
 type Shown = Promise<Readonly<Record<string, unknown>> | undefined | void>
@@ -58,9 +57,7 @@ export function routePage(
   const get = showingOf(answers, page, deps)
   const draw = async (ctx: Context): Promise<void> => {
     const shown = await show(ctx, page, get, deps)
-    if (!shown) return
-    await noteWaiting(ctx, deps)
-    answerPage(ctx, 200, deps.render(ctx, page.view!, shown))
+    if (shown) await drawPage(ctx, page, shown, deps)
   }
   router.get(paths, pageEndpoint(deps.render, draw))
   if ('deeds' in answers) routeDeeds(router, { own: answers, page }, deps)

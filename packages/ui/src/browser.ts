@@ -3,8 +3,9 @@ import type { Context } from 'koa'
 import type { Exchange } from '#front/exchange.ts'
 import { AppError } from '#leaf/errors.ts'
 import { hmac, sameText } from '#leaf/secrets.ts'
-export { type FormLimits, type PageForm, readPageForm } from './page-form.ts'
-export { PageStreams } from './page-streams.ts'
+import type { Params } from './requests.ts'
+export * from './page-form.ts'
+export * from './page-streams.ts'
 
 /** A request of a browser for a page: a Koa context is one, and so is the bare one of an authorization request. */
 export interface PageExchange extends Exchange {
@@ -94,10 +95,14 @@ export function formToken(secret: string, purpose: string): string {
 export function requireOwnForm(
   ctx: Exchange,
   at: Published,
-  form: { readonly secret: string | undefined; readonly purpose: string; readonly token: string | undefined },
+  {
+    secret,
+    purpose,
+    form,
+  }: { readonly secret: string | undefined; readonly purpose: string; readonly form: Params | undefined },
 ): void {
   requireOwnSite(ctx, at)
-  const { secret, purpose, token } = form
+  const token = form?.get('csrf')
   if (secret === undefined || token === undefined || !sameText(token, formToken(secret, purpose))) {
     throw new AppError(
       'forbidden',

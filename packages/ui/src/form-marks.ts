@@ -39,24 +39,41 @@ export function touchedIn(
   )
 }
 
+/** A form by which it is seen later what somebody has changed in it. */
+interface MarkedForm extends ShownForm {
+  readonly began: string
+  /** The inputs, each with what is stored in words. */
+  readonly inputs: readonly (ShownInput & { readonly shown: string })[]
+}
+
 /**
- * Returns a form with what was typed, where others have changed what it is about meanwhile: what they changed is taken over,
- * or stands beside what was typed, as `said` words it.
+ * Returns a form with marks of what it begins with. Where others have changed meanwhile what it is about (`isStale`), what they
+ * changed is taken over, or stands beside what was typed, as `said` words it.
  */
-export function formMeanwhile(
+export function markedForm(
   fields: readonly TypedField[],
   state: FormState,
-  said: (name: string) => string,
-): ShownForm {
-  const typed = shownForm(fields, state)
+  { isStale, said }: { readonly isStale: boolean; readonly said: (name: string) => string },
+): MarkedForm {
   const { form, values = {}, reader } = state
+  const { inputs, ...typed } = shownForm(fields, state)
+  const now = form && isStale ? meanwhile(fields, inputs, { ...state, form, said }) : inputs
+  const began = form && !isStale ? (form.get('began') ?? '') : marksOf(fields, values, reader)
+  return { ...typed, began, inputs: now.map((input) => ({ ...input, shown: said(input.name) })) }
+}
+
+function meanwhile(
+  fields: readonly TypedField[],
+  typed: readonly ShownInput[],
+  state: FormState & { readonly form: Params; readonly said: (name: string) => string },
+): ShownInput[] {
+  const { form, values = {}, reader, said } = state
   const stored = shownForm(fields, { values, reader }).inputs
-  const touched = new Set(form ? touchedIn(form, fields, reader) : [])
-  const inputs = typed.inputs.map((input, index): ShownInput => {
+  const touched = new Set(touchedIn(form, fields, reader))
+  return typed.map((input, index): ShownInput => {
     const now = stored[index]!
     if (input.fixed) return input
     if (!touched.has(fields[index]!)) return { ...now, problem: input.problem }
     return input.kind === 'table' || input.text === now.text ? input : { ...input, now: said(input.name) }
   })
-  return { ...typed, inputs }
 }

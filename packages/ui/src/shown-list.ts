@@ -1,5 +1,4 @@
 /** A list: a page of rows in the words of their reader, and the same as a table. */
-import { AppError } from '#leaf/errors.ts'
 import {
   type KeptView,
   type ListAskable,
@@ -11,7 +10,7 @@ import {
 } from './list-question.ts'
 import type { Reader } from './reader.ts'
 import { type Params, queryOf } from './requests.ts'
-import { problemsIn, shownForm } from './typed-form.ts'
+import { problemsAsked, shownForm } from './typed-form.ts'
 
 const rowsOfPage = 50
 /** The most rows of a file, and of each part in which they are read. */
@@ -128,9 +127,8 @@ export async function shownList(
     const { next, ...found } = await find(question)
     return { choices: [], ...shown(), ...found, next: next ? queryOf({ querystring }, next) : '' }
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'invalid') throw error
     const none = { columns: [], rows: [], total: 0, moreThanTotal: false, next: '', choices: [] }
-    return { ...shown(problemsIn(error).map((problem) => problemAtEnd(problem, askable, form))), ...none }
+    return { ...shown(problemsAsked(error).map((problem) => problemAtEnd(problem, askable, form))), ...none }
   }
 }
 

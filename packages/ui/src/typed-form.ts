@@ -258,6 +258,12 @@ export function problemsIn(error: AppError): readonly string[] {
   return problems.length > 0 ? problems : [error.message]
 }
 
+/** Returns the problems of what was asked and cannot be understood; every other error goes on. */
+export function problemsAsked(error: unknown): readonly string[] {
+  if (!(error instanceof AppError) || error.code !== 'invalid') throw error
+  return problemsIn(error)
+}
+
 /** Refuses a form for what is wrong at one of its fields. */
 export function refusedAt(name: string, code: AppErrorCode, problem: string): AppError {
   return new AppError(code, problem, { data: { problems: [`${name}: ${problem}`] } })

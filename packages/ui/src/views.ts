@@ -6,13 +6,11 @@ import type { PageExchange } from './browser.ts'
 import { isLanguage, type Language, languages, type Messages } from './messages.ts'
 import { minuteIn, type Reader } from './reader.ts'
 
+/** A signed-in person, as far as views know them: how they read. */
+type Signed = { readonly account: { readonly language?: string; readonly timezone?: string } } | undefined
+
 /** Whoever looks at a page: a request, and in its state under `signed` who is signed in. */
 type Looker = Pick<PageExchange, 'state' | 'path' | 'acceptsLanguages'>
-
-/** What views know of who is signed in: how they read. */
-interface Signed {
-  readonly account: { readonly language?: string; readonly timezone?: string }
-}
 
 /** Renders a page by the name of its view, for the visitor; in English without one. */
 export type Render = (
@@ -36,6 +34,10 @@ const { SafeString } = nunjucks.runtime as unknown as {
 }
 const { escape } = nunjucks.lib as unknown as { escape: (text: string) => string }
 
+function element(name: string, attributes = '') {
+  return (text: unknown) => markup(`<${name}${attributes}>${escaped(text)}</${name}>`)
+}
+
 /** Makes the function that renders views. */
 export function createViews({ folder, readerOf, globals, data: common }: ViewParts): Render {
   const loader = new nunjucks.FileSystemLoader([folder, join(import.meta.dirname, 'views')])
@@ -45,17 +47,13 @@ export function createViews({ folder, readerOf, globals, data: common }: ViewPar
     trimBlocks: true,
     lstripBlocks: true,
   })
-  const elements = { strong: 'strong class="client" dir="auto"', code: 'code', bdi: 'bdi' }
   const all = {
-    ...Object.fromEntries(
-      Object.entries(elements).map(([name, opening]) => [
-        name,
-        (text: unknown) => markup(`<${opening}>${escaped(text)}</${name}>`),
-      ]),
-    ),
+    strong: element('strong', ' class="client" dir="auto"'),
+    code: element('code'),
+    bdi: element('bdi'),
+    link: (to: string, text: unknown) => markup(`<a href="${escaped(to)}">${escaped(text)}</a>`),
     // `markup` is only for HTML that we made of a text ourselves.
     markup,
-    link: (to: string, text: unknown) => markup(`<a href="${escaped(to)}">${escaped(text)}</a>`),
     ...globals,
   }
   for (const [name, value] of Object.entries(all)) environment.addGlobal(name, value)
@@ -83,7 +81,7 @@ type ReaderOf = (ctx: Looker | undefined) => Reader
 /** Makes the function that says how a visitor reads: as they chose, or else as the browser asks. */
 export function readersOf(messages: Readonly<Record<Language, Messages>>): ReaderOf {
   return (ctx) => {
-    const account = (ctx?.state['signed'] as Signed | undefined)?.account
+    const account = (ctx?.state['signed'] as Signed)?.account
     const language = isLanguage(account?.language) ? account.language : askedLanguage(ctx)
     return { language, timeZone: account?.timezone ?? 'UTC', messages: messages[language] }
   }

@@ -71,8 +71,7 @@ describe('a page of this package alone', () => {
       }
       const form = await readPageForm(ctx)
       try {
-        const token = form.get('csrf')
-        requireOwnForm(ctx, { publicUrl }, { secret: cookieOf(ctx, { publicUrl }, 'who'), purpose, token })
+        requireOwnForm(ctx, { publicUrl }, { secret: cookieOf(ctx, { publicUrl }, 'who'), purpose, form })
         const given = givenIn(form, fields, { reader: readerOf(ctx), prefix: '' })
         if (Number.isNaN(Number(given['amount'])))
           throw refusedAt('amount', 'invalid', `must be a number, not "${String(given['amount'])}"`)

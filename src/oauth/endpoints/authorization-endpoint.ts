@@ -90,7 +90,7 @@ export function decisionEndpoint(deps: AuthorizationDeps): (ctx: Exchange) => Pr
     const time = form.get('time') ?? ''
     const signed = await signedIn(ctx, deps)
     const purpose = consentPurpose(query, time)
-    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose, token: form.get('csrf') })
+    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose, form })
     if (!signed || deps.clock.now() - Number(time) > consentLife) {
       throw new AppError('forbidden', 'this form is too old; please start again')
     }

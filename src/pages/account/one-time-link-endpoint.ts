@@ -30,7 +30,7 @@ export function oneTimeLinkEndpoint(deps: OneTimeLinkDeps): FormPage<'anybody'> 
       const origin = originOf(ctx)
       await deps.limits.take('authorize', origin)
       const form = await readPageForm(ctx)
-      requireOwnForm(ctx, deps, { secret: knownVisitor(ctx, deps), purpose: 'link', token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret: knownVisitor(ctx, deps), purpose: 'link', form })
       const secret = form.get('link') ?? ''
       const refuse = async (user?: string): Promise<never> => {
         const who = user === undefined ? {} : { user }

@@ -51,7 +51,7 @@ export function secondStepEndpoint(deps: SecondStepDeps): FormPage<'anybody'> {
     post: async (ctx) => {
       const form = await readPageForm(ctx)
       const pending = await pendingSession(ctx, deps)
-      requireOwnForm(ctx, deps, { secret: pending?.secret, purpose: 'second step', token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret: pending?.secret, purpose: 'second step', form })
       const next = safeNext(form.get('next'))
       const work = isToEnrol(pending!) ? enrol : prove
       return work({ ctx, pending: pending!, next, deps }, form)
@@ -75,7 +75,7 @@ export function passkeyEndpoint(deps: SecondStepDeps): FormPage<'anybody'> {
     post: async (ctx) => {
       const form = await readPageForm(ctx)
       const visitor = knownVisitor(ctx, deps)
-      requireOwnForm(ctx, deps, { secret: visitor, purpose: 'passkey', token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret: visitor, purpose: 'passkey', form })
       await deps.limits.take('authorize', originOf(ctx))
       const { address } = originOf(ctx)
       const proven = await deps.passkeys.prove(visitor!, form.get('credential') ?? '', address)

@@ -22,8 +22,7 @@ import {
 } from '../../users/browser-middleware.ts'
 import { originOf, asked } from '#ui/requests.ts'
 import { hasSecondFactor } from '#credentials/accounts.ts'
-import type { User } from '../../users/people.ts'
-import { needsSecondFactor } from '../../users/people.ts'
+import { type User, needsSecondFactor } from '../../users/people.ts'
 import { isBehindSignIn, pages } from '../pages.ts'
 import type { FormPage } from '../route-page.ts'
 
@@ -43,7 +42,7 @@ export function signInEndpoint(deps: SignInDeps): FormPage<'anybody'> {
       const form = await readPageForm(ctx)
       const next = safeNext(form.get('next'))
       const secret = knownVisitor(ctx, deps)
-      requireOwnForm(ctx, deps, { secret, purpose: 'sign-in', token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret, purpose: 'sign-in', form })
       const username = form.get('username') ?? ''
       if (!deps.settings().login.passwords) {
         return showForm(ctx, deps, { status: 403, next, fault: { name: 'sign_in.no_passwords' } })
@@ -155,7 +154,7 @@ export function signOutEndpoint(deps: SignInDeps): FormPage<'anybody'> {
     post: async (ctx) => {
       const form = await readPageForm(ctx)
       const signed = await signedIn(ctx, deps)
-      requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'sign-out', token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: 'sign-out', form })
       await closeSession(ctx, deps)
       return sendTo(ctx, 303, `${pages.home.path}?signed_out=1`)
     },

@@ -6,15 +6,7 @@ import { oldSection } from '../../settings/old-settings.ts'
 import { interpret } from '#site/reading.ts'
 import { settingsFile } from '../../settings/read-settings.ts'
 import { administrationPage } from './administration.ts'
-import {
-  formMeanwhile,
-  marksOf,
-  touchedIn,
-  type Reader,
-  type TypedField,
-  givenIn,
-  shownForm,
-} from '#ui/forms.ts'
+import { markedForm, touchedIn, type Reader, type TypedField, givenIn } from '#ui/forms.ts'
 import { type OwnPage, problemsOf, type Visit } from '../own-page.ts'
 import {
   everySetting,
@@ -99,14 +91,13 @@ function formOf(visit: Visit, now: Awaited<ReturnType<typeof formNow>>) {
   const { form } = visit
   const said = (name: string): string => saidValue(values[name], reader)
   const state = { form, values, reader, problems: [...problemsOf(visit), ...faultsOf(visit, fields)] }
-  const isStale = form !== undefined && form.get('hash') !== hash
-  const shown = isStale ? formMeanwhile(fields, state, said) : shownForm(fields, state)
-  const inputs = shown.inputs.map((input) => ({ ...input, shown: said(input.name) }))
+  const isStale = form?.get('hash') !== hash
+  const { inputs, began, problems } = markedForm(fields, state, { isStale, said })
   return {
     closed: closed === undefined ? '' : reader.messages.fault(closed),
     hash,
-    began: form && !isStale ? (form.get('began') ?? '') : marksOf(fields, values, reader),
-    problems: shown.problems,
+    began,
+    problems,
     sections: bySection(inputs),
   }
 }

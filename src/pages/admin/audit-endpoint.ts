@@ -15,10 +15,9 @@ import { AppError } from '#leaf/errors.ts'
 import { answerDownload } from '#ui/requests.ts'
 import { allowScript } from '#ui/browser.ts'
 import { type AuditPageDeps, filterFor, positionOf, questionOf, rowOf } from './audit-question.ts'
-import { answerWrong } from '../documents/documents-endpoint.ts'
 import type { Messages } from '#ui/pages.ts'
 import { pages } from '../pages.ts'
-import { type TypedField, shownForm, choiceOf } from '#ui/forms.ts'
+import { type TypedField, shownForm, choiceOf, problemsAsked } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
 import { lookedAt, viewed } from '../documents/viewing.ts'
 import { readerOf } from '../views.ts'
@@ -67,7 +66,7 @@ export function auditEndpoint(deps: AuditPageDeps): Showing<'auditors'> {
       const live = `${pages.auditStream.path}?${new URLSearchParams({ ...question, after }).toString()}`
       return { ...shown(), events: rows, older: next ? olderThan(question, next) : '', live }
     } catch (error) {
-      return answerWrong(ctx, deps, 'audit', error, shown)
+      return { ...shown(problemsAsked(error)), isFaulty: true }
     }
   }
 }

@@ -9,10 +9,9 @@ import { readableColumns } from '../../documents/reports/tables.ts'
 import { isSummable } from '../../documents/values.ts'
 import { type DeskDeps, dashboardsFor } from './desk-endpoint.ts'
 import type { Messages } from '#ui/pages.ts'
-import type { Reader, TypedField } from '#ui/forms.ts'
+import { type Reader, type TypedField, choiceOf } from '#ui/forms.ts'
 import { type Askable, askableOf } from '../documents/record-question.ts'
 import { usableTool } from '../documents/use-tool.ts'
-import { choiceOf } from '#ui/forms.ts'
 
 /** What a chart can be made of. */
 interface Described {

@@ -37,7 +37,7 @@ export function approvalEndpoint(deps: ApprovalsDeps): FormPage<'users'> {
       const form = await readPageForm(ctx)
       const signed = await signedIn(ctx, deps)
       const id = pathPart(ctx, 'id')
-      requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: purposeOf(id), token: form.get('csrf') })
+      requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: purposeOf(id), form })
       const decision = form.get('decision')
       if (decision !== 'approve' && decision !== 'deny')
         throw new AppError('invalid', 'decision must be approve or deny')

@@ -11,18 +11,7 @@ import { changesBetween, shownValue } from './document-words.ts'
 import { looked } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import { type Deed, type OwnPage, problemsOf, type Visit } from '../own-page.ts'
-import {
-  type Reader,
-  type TypedField,
-  formMeanwhile,
-  marksOf,
-  touchedIn,
-  givenIn,
-  type ShownForm,
-  type ShownInput,
-  shownForm,
-  withoutBlanks,
-} from '#ui/forms.ts'
+import { type Reader, type TypedField, markedForm, touchedIn, givenIn, withoutBlanks } from '#ui/forms.ts'
 import { principalAt } from '../session-middleware.ts'
 import { usableTool, useTool } from './use-tool.ts'
 import { documentsFor } from './viewing.ts'
@@ -69,7 +58,6 @@ export function documentFormPage(deps: UserPageDeps): OwnPage {
           name: place.name ?? visit.form?.get('name') ?? '',
           isNew: place.name === undefined,
           inputs: inputs.filter(({ fixed, kind }) => !fixed || kind !== 'table'),
-          began: startOf(visit, form, fields, reader),
           choices: await choicesFor(documents, principal, fields),
         }
       })
@@ -101,32 +89,19 @@ function formAt(
 const valuesOf = ({ fields }: DocumentForm): Values =>
   Object.fromEntries(fields.map(({ field, value }) => [field.name, value]))
 
-/** Returns what the form began with; where another has changed the document meanwhile, what it holds now. */
-function startOf(visit: Visit, form: DocumentForm, fields: readonly TypedField[], reader: Reader): string {
-  return visit.form && !isStale(visit, form)
-    ? (visit.form.get('began') ?? '')
-    : marksOf(fields, valuesOf(form), reader)
-}
-
-function isStale({ form: sent }: Visit, { modified }: DocumentForm): boolean {
-  return (sent?.get('modified') ?? '') !== modified
-}
-
 /** Returns the form with what each field holds, in words. */
 function formOf(
   form: DocumentForm,
   fields: readonly TypedField[],
   { visit, reader }: { readonly visit: Visit; readonly reader: Reader },
-): ShownForm & { readonly inputs: readonly (ShownInput & { readonly shown: string })[] } {
+) {
   const values = valuesOf(form)
   const said = (name: string): string => {
     const { field } = form.fields.find((one) => one.field.name === name)!
     return shownValue(field, values[name], reader, values).value
   }
   const state = { values, reader, problems: problemsOf(visit), form: visit.form }
-  const stale = visit.form !== undefined && isStale(visit, form)
-  const { inputs, ...typed } = stale ? formMeanwhile(fields, state, said) : shownForm(fields, state)
-  return { ...typed, inputs: inputs.map((input) => ({ ...input, shown: said(input.name) })) }
+  return markedForm(fields, state, { isStale: (visit.form?.get('modified') ?? '') !== form.modified, said })
 }
 
 function saving(deps: UserPageDeps): Deed {

@@ -1,5 +1,4 @@
 /** Documents for people: their kinds, lists with filters, and one with all that belongs to it. Only reads. */
-import type { Context } from 'koa'
 import type { Principal } from '../../core/principal.ts'
 import { listDoctypes } from '../../documents/describing.ts'
 import type { Documents } from '../../documents/documents.ts'
@@ -7,13 +6,10 @@ import { secrecyOf } from '../../documents/work.ts'
 import { suggestionsFor } from './document-inputs.ts'
 import { answerDownload, answerJson, asked, pathPart } from '#ui/requests.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
-import { problemsIn } from '#ui/forms.ts'
 import { askableOf } from './record-question.ts'
 import { questionIn, sheetOf, answerSheet, sheetFormat } from '#ui/lists.ts'
 import { fileOf, recordsOf } from './records.ts'
 import { readerOf } from '../views.ts'
-import { AppError } from '#leaf/errors.ts'
-import { answerPage } from '#ui/browser.ts'
 import type { Showing } from '../route-page.ts'
 import { documentsFor, type View, viewed } from './viewing.ts'
 
@@ -25,18 +21,6 @@ export function doctypesEndpoint(deps: UserPageDeps): Showing<'users'> {
     )
     return { doctypes }
   }
-}
-
-/** Answers a question that cannot be understood with its form, and with what is wrong at its inputs. */
-export function answerWrong(
-  ctx: Context,
-  { render }: UserPageDeps,
-  view: string,
-  error: unknown,
-  show: (problems: readonly string[]) => Readonly<Record<string, unknown>>,
-): void {
-  if (!(error instanceof AppError) || error.code !== 'invalid') throw error
-  answerPage(ctx, 400, render(ctx, view, show(problemsIn(error))))
 }
 
 /** Answers GET with the documents that were asked for, as a file. */

@@ -6,8 +6,7 @@ import { standardFields, standardOf } from '../../documents/platform/standard-fi
 import { comparableField } from '../../documents/asking/filters.ts'
 import { typedField } from './document-inputs.ts'
 import { filterInputs, type ListAskable, type ListQuestion } from '#ui/lists.ts'
-import type { Reader, TypedField } from '#ui/forms.ts'
-import { choiceOf } from '#ui/forms.ts'
+import { type Reader, type TypedField, choiceOf } from '#ui/forms.ts'
 
 /** A field by which documents are asked for and shown. */
 export type AskedField = Pick<Field, 'name' | 'label' | 'type'> & Partial<Field>

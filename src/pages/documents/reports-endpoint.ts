@@ -12,7 +12,7 @@ import { orDash } from './call-subject.ts'
 import { choicesFor, typedField } from './document-inputs.ts'
 import { isNumber, answerSheet, sheetFormat } from '#ui/lists.ts'
 import { shownValue, type ShownValue } from './document-words.ts'
-import { answerWrong, looked, told } from './documents-endpoint.ts'
+import { looked, told } from './documents-endpoint.ts'
 import type { UserPageDeps } from '../desk/desk-endpoint.ts'
 import {
   dayText,
@@ -22,6 +22,7 @@ import {
   givenIn,
   shownForm,
   withoutBlanks,
+  problemsAsked,
 } from '#ui/forms.ts'
 import type { Showing } from '../route-page.ts'
 import { usableTool, useTool } from './use-tool.ts'
@@ -105,8 +106,7 @@ export function reportEndpoint(deps: UserPageDeps): Showing<'users'> {
         next: isMore ? queryOf(ctx, { offset: String(offset + rows.length) }) : '',
       }
     } catch (error) {
-      const show = (problems: readonly string[]) => ({ ...shown(given, problems), ...blank })
-      return answerWrong(ctx, deps, 'report', error, show)
+      return { ...shown(given, problemsAsked(error)), ...blank, isFaulty: true }
     }
   }
 }
