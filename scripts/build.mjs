@@ -198,6 +198,6 @@ if (!existsSync(target) || changed(target) < Math.max(...[...found, import.meta.
   renameSync(fresh, target)
   rmSync(old, { recursive: true, force: true })
   // The files in config/ name their schemas there, as those of every site do.
-  const { writeSchemas } = await import('../dist/cli/schema.js')
-  await writeSchemas(root)
+  const { writeSchemas } = await import('../dist/house/new-site.js')
+  writeSchemas(root)
 }

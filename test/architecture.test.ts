@@ -66,6 +66,7 @@ const mayImport: Record<string, readonly string[]> = {
     'control',
     'house',
     '.',
+    'documents',
     'settings',
     '#site',
     '#sources',

@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import { exportInput } from '../control/documents.ts'
 import { asks, takes } from '#commands/description.ts'
-import { table } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './options.ts'
 import { converse, stream } from './control.ts'
-import { progressBar, tell, write } from '#commands/terminal.ts'
+import { progressBar, table, tell, write } from '#commands/terminal.ts'
 
 /** `assistant-core documents …`: documents from files, and into them. */
 export const documentCommands = [
@@ -34,7 +33,7 @@ export const documentCommands = [
       again: '--again: once more, though this very file was imported in this way already',
     }),
     run: async (given, options) => {
-      const { importFile } = await import('../control/import-file.ts')
+      const { importFile } = await import('../documents/importing/import-file.ts')
       const { readSettingsAlone } = await import('../house/open-state.ts')
       const { analysis } = await readSettingsAlone(options.site)
       const { file, write: writes = false, map = {}, decimal, again = false, ...rest } = given
@@ -51,7 +50,13 @@ export const documentCommands = [
       }
       const moved = progressBar(writes ? 'import' : 'check')
       return await converse(options, (ask) =>
-        importFile(wanted, ask, {
+        importFile({
+          ...wanted,
+          door: {
+            target: (who) => ask('documents.import_target', who),
+            mark: (of) => ask('documents.import_mark', of),
+            rows: (batch) => ask('documents.import_rows', batch),
+          },
           planned: ({ columns, lacking }, { count }) => {
             if (options.json) return
             tell(`${count} rows; what the columns give:`)

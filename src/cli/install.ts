@@ -13,7 +13,7 @@ import {
 } from '#commands/steps.ts'
 import { packageFolder } from '../core/version.ts'
 import { defineCommand } from './options.ts'
-import { initSite, type Template, templateFlag } from './site.ts'
+import { type Template, templateFlag } from './site.ts'
 
 /** Paths on which the units and this command agree. */
 const launcherInUnits = '/usr/bin/assistant-core'
@@ -102,7 +102,11 @@ function installSteps(root = '', template: Template | undefined, page: string): 
       : []),
     ...ownFiles(root, page).map(ownStep),
     onceStep(ourDefaults, defaults),
-    onceStep(ourSite, () => initSite(ourSite, template), `a first site: ${template}`),
+    onceStep(
+      ourSite,
+      async () => (await import('../house/new-site.ts')).initSite(ourSite, template),
+      `a first site: ${template}`,
+    ),
     systemdStep('systemd-sysusers assistant-core.conf', root),
     systemdStep('systemd-tmpfiles --create assistant-core.conf', root),
     systemdStep('systemctl daemon-reload', root),

@@ -12,7 +12,6 @@ import { doctorCommand } from './doctor.ts'
 import { installCommands } from './install.ts'
 import { globalOptions, readOptions, type Options } from './options.ts'
 import { promptCommands } from './prompts.ts'
-import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import { siteCommands } from './site.ts'
 import { sourceCommands } from './sources.ts'
@@ -26,7 +25,6 @@ const odd: readonly RunnableCommand<never, unknown, Options>[] = [
   doctorCommand,
   ...installCommands,
   ...promptCommands,
-  schemaCommand,
   serveCommand,
   ...siteCommands,
   ...sourceCommands,

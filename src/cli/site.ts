@@ -1,13 +1,10 @@
-import { cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { asks, takes } from '#commands/description.ts'
+import { table, tell, write } from '#commands/terminal.ts'
 import { AppError } from '#leaf/errors.ts'
-import { packageFolder } from '../core/version.ts'
-import { defineCommand } from './options.ts'
+import { didYouMean } from '#leaf/names.ts'
 import { operate } from './control.ts'
-import type { Options } from './options.ts'
-import { tell } from '#commands/terminal.ts'
-import { writeSchemas } from './schema.ts'
+import { defineCommand, type Options } from './options.ts'
 
 /** The templates of a new site. */
 export const templates = ['minimal', 'trading', 'clinic'] as const
@@ -19,7 +16,7 @@ export const templateFlag = asks('--template <name>: what it begins as', {
   default: 'minimal',
 })
 
-/** `assistant-core init`, `check`, `migrate`: commands on the files of a site's folder. */
+/** `assistant-core init`, `check`, `migrate`, `schema`: commands on the files of a site's folder. */
 export const siteCommands = [
   defineCommand({
     name: 'init',
@@ -28,7 +25,8 @@ export const siteCommands = [
     input: takes({ folder: '<folder>', template: templateFlag }),
     run: async ({ folder, template = 'minimal' }) => {
       const site = resolve(folder)
-      return { site, template, files: await initSite(site, template) }
+      const { initSite } = await import('../house/new-site.ts')
+      return { site, template, files: initSite(site, template) }
     },
     text: ({ site, template, files }, { folder }) => [
       `${site} is a site: ${contents[template]}`,
@@ -71,35 +69,36 @@ export const siteCommands = [
     text: ({ changed, changes, text }) =>
       text?.trimEnd() ?? (changed ? changes.join('\n') : 'nothing to migrate'),
   }),
+  defineCommand({
+    name: 'schema',
+    does: 'print the JSON Schema of one kind of file of a site, or list the kinds',
+    examples: ['schema doctype', 'schema --write --site my-site'],
+    input: takes({
+      kind: '[kind]',
+      all: '--write: write all of them into the .schemas folder of the site, where the files of a new site look',
+    }),
+    run: async ({ kind, all }, { site }) => {
+      const { siteSchemas, printedSchema } = await import('../house/site-schemas.ts')
+      if (all)
+        return {
+          folder: (await import('../house/new-site.ts')).writeSchemas(resolve(site)),
+          count: siteSchemas.length,
+        }
+      const kinds = siteSchemas.map(({ kind, files }) => ({ kind, files }))
+      if (kind === undefined) return kinds
+      const found = siteSchemas.find((one) => one.kind === kind)
+      if (found) return await write(printedSchema(found))
+      const known = kinds.map((one) => one.kind)
+      throw new AppError('not_found', `there is no kind "${kind}"${didYouMean(kind, known)}`)
+    },
+    text: (done) =>
+      'folder' in done! ? `${done.folder}: ${done.count} schemas` : table(done!, ['kind', 'files']),
+  }),
 ]
 
 /** Tells how to make somebody who can sign in to a site without people. */
 export function firstPerson(program: string): string {
   return `nobody can sign in yet: add yourself to config/users.yaml, as the lines there show, then: ${program} users invite EMAIL`
-}
-
-/** Writes a new site and returns its files: those of every site, and those of the template. */
-export async function initSite(site: string, template: Template = 'minimal'): Promise<readonly string[]> {
-  // A new repository may hold `.git` and nothing else.
-  if (existsSync(site) && readdirSync(site).some((name) => name !== '.git')) {
-    throw new AppError('conflict', `${site} is not empty; a new site needs a folder of its own`)
-  }
-  const shared = ['config/README.md', 'config/settings.yaml', 'config/clients.yaml']
-  // The READMEs on formats go where they are needed.
-  for (const path of [
-    ...(template === 'trading' ? ['config'] : shared),
-    'prompts/README.md',
-    'skills/README.md',
-  ])
-    cpSync(join(packageFolder, path), join(site, path), { recursive: true })
-  cpSync(join(packageFolder, 'templates', template), site, { recursive: true })
-  writeFileSync(join(site, '.gitignore'), '# What the program itself learns is not part of the site.\nvar/\n')
-  await writeSchemas(site)
-  const files = readdirSync(site, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(site, join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith('.git/'))
-  return files.sort()
 }
 
 /** The description of a new site's contents by template, for the person who asked for it. */

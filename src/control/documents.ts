@@ -42,17 +42,9 @@ export const documentOperations = [
     name: 'documents.import_mark',
     input: takes({ run: { type: 'string' }, again: { type: 'boolean' } }, 'run'),
     needs,
-    run: async ({ run, again }, { site }) => {
-      const { forgetImport, importMark } = await import('../documents/importing/import-rows.ts')
-      const { documents } = site.current()
-      const mark = await importMark(documents, run)
-      if (!mark) return null
-      const { from, next, faulty, refused, answer, finished, time, totals } = mark
-      if (!finished) return { finished, time, from, faulty, totals: before(totals, answer) }
-      if (again !== true)
-        return { finished, time, from: next, faulty: faulty + refused + answer.faults.length, totals }
-      await forgetImport(documents, run)
-      return null
+    run: async ({ run, again = false }, { site }) => {
+      const { importedBefore } = await import('../documents/importing/import-rows.ts')
+      return importedBefore(site.current().documents, run, again)
     },
   }),
   defineOperation({
@@ -106,18 +98,6 @@ export const documentOperations = [
     },
   }),
 ] as const
-
-/** Returns the totals without those of the last batch, whose answer is given again. */
-function before(
-  totals: Readonly<Record<'created' | 'updated' | 'unchanged', number>>,
-  { created, updated, unchanged }: typeof totals,
-): typeof totals {
-  return {
-    created: totals.created - created,
-    updated: totals.updated - updated,
-    unchanged: totals.unchanged - unchanged,
-  }
-}
 
 /** Returns who imports: a user, or the operator, whom alone the site may let keep names, owners and times. */
 function importerOf(

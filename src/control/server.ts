@@ -14,6 +14,7 @@ import '../documents/importing/import-rows.ts'
 import '../documents/importing/import-target.ts'
 import '../documents/state-problems.ts'
 import '../documents/told-outcomes.ts'
+import '../house/ending-access.ts'
 import './status.ts'
 
 // What compiles schemas as well: a first look cannot tell this one.

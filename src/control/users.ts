@@ -1,12 +1,11 @@
 import { isoTime } from '#leaf/clock.ts'
-import { AppError, messageOf } from '#leaf/errors.ts'
+import { AppError } from '#leaf/errors.ts'
 import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
 import { forgetViews } from '../users/accounts.ts'
-import { withoutProofs } from '#credentials/accounts.ts'
 import { asks, takes } from '#commands/description.ts'
 import { defineOperation, type Needs } from './operation.ts'
-import { columns, table } from '#commands/terminal.ts'
+import { columns, countsText, table } from '#commands/terminal.ts'
 
 const user = asks('<user>', { minLength: 1 })
 /** The services that make a link. */
@@ -16,8 +15,6 @@ const access = ['sessions', 'links', 'apiKeys', 'tokens', 'suspended', 'tasks'] 
 /** The services that end all access of a user, and the proofs of who they are. */
 const ending = [...access, 'people', 'passwords', 'accounts', 'audit'] as const
 type Linking = Needs<(typeof linking)[number]>
-type Access = Needs<(typeof access)[number]>
-type Ending = Needs<(typeof ending)[number]>
 /** Seconds that a link lasts by default. */
 const linkSeconds = 259_200
 const seconds = asks('--ttl <duration>: when the link ends, such as 7d; 3 days if not given', {
@@ -98,6 +95,7 @@ export const userOperations = [
       if (!params.everything) return linkFor(request, taken)
       const found = taken.people().find(params.user)
       if (!found?.enabled) throw new AppError('not_found', `no user ${params.user} who may sign in`)
+      const { endAll, everythingOf } = await import('../house/ending-access.ts')
       const ended = await endAll('user.reset', found.id, everythingOf(found.id, taken), taken)
       // If nobody has a password, users sign in with their company again.
       const none = { user: found.id, url: null, expires: null }
@@ -117,6 +115,7 @@ export const userOperations = [
       const known = people().users.get(id)
       if (by && known && !mayShutOut(people().users.get(by.user ?? '') ?? { roles: new Set() }, known))
         throw new AppError('forbidden', 'this person has roles of administration that you lack')
+      const { accessOf, endAll } = await import('../house/ending-access.ts')
       const passkeysOf = async (): Promise<number> => {
         const { passkeys = [] } = await accounts.of(id)
         await accounts.change(id, (account) => ({ ...account, passkeys: [] }))
@@ -129,85 +128,13 @@ export const userOperations = [
       return { user: id, ended, may_sign_in_again: known?.enabled ?? false }
     },
     text: ({ user, ended, may_sign_in_again: may }) => [
-      `Ended now: ${countsOf(ended).join(', ')}.`,
+      `Ended now: ${countsText(ended)}.`,
       may
         ? `${user} may sign in again, until config/users.yaml says "enabled: false" for them; "users reset --everything" ends their password too.`
         : `${user} may not sign in.`,
     ],
   }),
 ] as const
-
-/** How each kind of access ends: the number that ended, or several by their names. */
-type Endings = Readonly<Record<string, () => Promise<number | Readonly<Record<string, number>>>>>
-
-/**
- * Ends what is named in turn, whichever of it fails, and audits what ended and what is left. AppError `unavailable` that
- * tells both when something is left; `not_found` for nobody, for whom nothing was open.
- */
-async function endAll(
-  type: string,
-  id: string,
-  endings: Endings,
-  { people, audit }: Needs<'people' | 'audit'>,
-) {
-  const ended: Record<string, number> = {}
-  const left: Record<string, string> = {}
-  const attempt = async (what: string, end: Endings[string]): Promise<void> => {
-    try {
-      const count = await end()
-      Object.assign(ended, typeof count === 'number' ? { [what]: count } : count)
-    } catch (error) {
-      left[what] = messageOf(error)
-    }
-  }
-  const isWhole = (): boolean => Object.keys(left).length === 0
-  for (const [what, end] of Object.entries(endings)) await attempt(what, end)
-  // A mistyped address must not look like success; somebody who left may still have access.
-  if (!people().users.has(id) && isWhole() && Object.values(ended).every((count) => count === 0))
-    throw new AppError('not_found', `no user ${id}`)
-  const status = isWhole() ? 'ok' : 'error'
-  const data = { ended, ...(!isWhole() && { left }) }
-  await attempt('audit_event', async () => (await audit.record({ type, status, user: id, data }), {}))
-  if (isWhole()) return ended
-  const what = Object.keys(left).join(', ').replaceAll('_', ' ')
-  const message = `not all access of ${id} has ended. Left: ${what}. Ended: ${countsOf(ended).join(', ') || 'nothing'}. Do it again`
-  throw new AppError('unavailable', message, { data: { ended, left: Object.keys(left) } })
-}
-
-/**
- * What acts for a user now, at every daemon: whatever was open, and what it could be opened with again but for the
- * user's own proofs. Sessions end first: a user without a session makes nothing new.
- */
-function accessOf(id: string, { sessions, links, apiKeys, tokens, suspended, tasks }: Access): Endings {
-  return {
-    sessions: () => sessions.closeAll(id),
-    links: () => links.end(id),
-    api_keys: () => apiKeys.revokeAll(id),
-    apps_and_tokens: async () => (await tokens.revoke({ user: id }, 'the operator cut the user off')).length,
-    waiting_calls: () => suspended.forget(id),
-    tasks: () => tasks.cancelAll(id),
-  }
-}
-
-/** What proves a user, and the ties to their accounts at identity providers; then what acts for them. */
-function everythingOf(id: string, { passwords, accounts, ...access }: Ending): Endings {
-  return {
-    password: async () => (await passwords.remove(id), {}),
-    proofs: async () => {
-      const { totp, passkeys = [], subjects } = await accounts.of(id)
-      await accounts.change(id, (account) => {
-        const { subjects: _ties, ...rest } = withoutProofs(account)
-        return rest
-      })
-      return {
-        authenticator: totp === undefined ? 0 : 1,
-        passkeys: passkeys.length,
-        company_accounts: Object.keys(subjects ?? {}).length,
-      }
-    },
-    ...accessOf(id, access),
-  }
-}
 
 interface Link {
   readonly user: string
@@ -229,15 +156,10 @@ async function linkFor(
   }
 }
 
-function countsOf(ended: Readonly<Record<string, number>>): readonly string[] {
-  return Object.entries(ended).map(([what, count]) => `${what.replaceAll('_', ' ')} ${count}`)
-}
-
-function linkText({ user, url, expires, ended = {} }: Link): string {
-  const counts = countsOf(ended).map((text) => `, ${text}`)
+function linkText({ user, url, expires, ended }: Link): string {
   const link =
     url === null
       ? `Passwords are off, so there is no link: ${user} signs in with your company again.`
       : `${url}\n\nGive this link to ${user} by a way that only they read. It works once, until ${expires}.`
-  return counts.length === 0 ? link : `${link}\n\nEnded now: the password${counts.join('')}.`
+  return ended === undefined ? link : `${link}\n\nEnded now: the password, ${countsText(ended)}.`
 }

@@ -26,8 +26,7 @@ describe('adding', () => {
     const written = matches('control', pattern)
     assert.deepEqual(written.toSorted(), Object.keys(operations).sort())
     const asked = new Set([
-      ...matches('cli', /\b(?:operate|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
-      ...matches('control', /\bask\([^)]*?'([\w.]+)'/g),
+      ...matches('cli', /\b(?:operate|ask|askDaemon|stream)\([^)]*?'([\w.]+)'/g),
       ...matches('pages', /\bask\([^)]*?'([\w.]+)'/g),
     ])
     const silent = Object.values<Operation>(operations).filter(({ does }) => does === undefined)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import { createProgram } from '../../src/cli/main.ts'
-import { initSite } from '../../src/cli/site.ts'
+import { initSite } from '../../src/house/new-site.ts'
 import { withHelpOption } from '#commands/program.ts'
 import { columns, table } from '#commands/terminal.ts'
 import { systemClock } from '#leaf/clock.ts'
@@ -180,7 +180,7 @@ describe('`check` of the product as it comes', () => {
 describe('`init`', () => {
   it('brings the description of the formats of prompts and skills along', async (t) => {
     const site = join(temporaryFolder(t), 'site')
-    await initSite(site)
+    initSite(site)
     for (const file of ['prompts/README.md', 'skills/README.md'])
       assert.equal(readFileSync(join(site, file), 'utf8'), readFileSync(join(projectRoot, file), 'utf8'))
   })

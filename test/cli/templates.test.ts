@@ -10,7 +10,8 @@ import { noMeans } from '../../src/house/check-sql.ts'
 import { checksSeeds } from '../../src/house/seeding.ts'
 import { readWholeSite, type Snapshot } from '../../src/house/snapshot.ts'
 import { operate } from '../../src/cli/control.ts'
-import { firstPerson, initSite, templates, type Template } from '../../src/cli/site.ts'
+import { firstPerson, templates, type Template } from '../../src/cli/site.ts'
+import { initSite } from '../../src/house/new-site.ts'
 import { roleKeyOf, type Principal } from '../../src/core/principal.ts'
 import { Stop } from '#leaf/stop.ts'
 import { runPromptTests } from '../../src/library/prompts/prompt-tests.ts'
@@ -21,7 +22,7 @@ import { runService } from './running-service.ts'
 
 async function siteOf(t: TestContext, template: Template): Promise<string> {
   const site = join(temporaryFolder(t), 'site')
-  await initSite(site, template)
+  initSite(site, template)
   return site
 }
 

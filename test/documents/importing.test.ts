@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '#leaf/errors.ts'
 import { defaultSandboxSettings } from '#sandbox/settings.ts'
-import { importFile, type FileImport, type ImportReport } from '../../src/control/import-file.ts'
+import { importFile, type FileImport, type ImportReport } from '../../src/documents/importing/import-file.ts'
 import { collectionFor } from '../../src/documents/documents.ts'
 import { importMark, importRows, type ImportBatch } from '../../src/documents/importing/import-rows.ts'
 import { importTarget } from '../../src/documents/importing/import-target.ts'
@@ -93,18 +93,18 @@ async function openOffice(t: TestContext): Promise<Office> {
         settings,
         ...rest,
       }
-      return await importFile(
-        asked,
-        (async (operation: string, params: ImportBatch & { key?: string; dry_run: boolean }) => {
-          if (operation === 'documents.import_target')
-            return importTarget(documents, principal, 'Client', keepsOrigin)
-          if (operation === 'documents.import_mark') return null
-          const isUser = (user: string): boolean => user === clerk.user
-          const options = { key: params.key, dryRun: params.dry_run, keepsOrigin, isUser }
-          return await importRows(documents, principal, 'Client', params, options)
-        }) as never,
-        { planned: () => undefined, moved: () => undefined },
-      )
+      const isUser = (user: string): boolean => user === clerk.user
+      return await importFile({
+        ...asked,
+        door: {
+          target: async () => importTarget(documents, principal, 'Client', keepsOrigin),
+          mark: () => Promise.resolve(null),
+          rows: ({ key, dry_run: dryRun, ...batch }) =>
+            importRows(documents, principal, 'Client', batch, { key, dryRun, keepsOrigin, isUser }),
+        },
+        planned: () => undefined,
+        moved: () => undefined,
+      })
     },
   }
 }

@@ -6,7 +6,7 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { Client as Database } from 'pg'
-import { initSite } from '../../src/cli/site.ts'
+import { initSite } from '../../src/house/new-site.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import { address, customer, erp, invoice } from '../documents/erp.ts'
 import { type RunningDaemon, projectRoot, startDaemon, temporaryFolder } from '../helpers/daemon.ts'
@@ -95,7 +95,7 @@ describe('documents in a database of others', { skip: noPostgres }, () => {
     await owner.query(`${erp}; GRANT UPDATE (name) ON erp.customer TO reader`)
     const folder = temporaryFolder(t)
     site = join(folder, 'office')
-    await initSite(site, 'minimal')
+    initSite(site, 'minimal')
     const source = `{ type: postgres, host: 127.0.0.1, port: ${url.port}, database: ${url.pathname.slice(1)}, user: reader }`
     for (const [file, text] of Object.entries({
       ...files,

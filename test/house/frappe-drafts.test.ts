@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { parse } from 'yaml'
-import { initSite } from '../../src/cli/site.ts'
+import { initSite } from '../../src/house/new-site.ts'
 import { addSource, draftFrom } from '../../src/house/source-drafts.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
 import { faultText } from '#site/site-files.ts'
@@ -55,7 +55,7 @@ describe('doctypes drafted from a database in the layout of Frappe', { skip: noM
     const database = await server.newDatabase()
     await server.admin.query(`USE ${database}; ${company}`)
     const site = join(temporaryFolder(t), 'office')
-    await initSite(site, 'minimal')
+    initSite(site, 'minimal')
     const folders = { site, state: join(site, '../state') }
     const source = {
       type: 'mariadb' as const,

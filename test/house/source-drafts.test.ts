@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { before, describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { parse } from 'yaml'
-import { initSite } from '../../src/cli/site.ts'
+import { initSite } from '../../src/house/new-site.ts'
 import { addSource, draftFrom, writeKeysOf } from '../../src/house/source-drafts.ts'
 import { readWholeSite } from '../../src/house/snapshot.ts'
 import { faultText } from '#site/site-files.ts'
@@ -25,7 +25,7 @@ describe('doctypes drafted from a database', { skip: noPostgres }, () => {
     t.after(() => owner.end())
     await owner.query(erp.replace('CREATE ROLE reader LOGIN;', ''))
     const site = join(temporaryFolder(t), 'office')
-    await initSite(site, 'minimal')
+    initSite(site, 'minimal')
     const folders = { site, state: join(site, '../state') }
     const source = {
       type: 'postgres' as const,

@@ -57,6 +57,13 @@ export function foundText({ faults, notes }: Readonly<Record<'faults' | 'notes',
   return lines.map(pictured)
 }
 
+/** Formats counts by name: `links 2, api keys 1`. */
+export function countsText(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .map(([what, count]) => `${what.replaceAll('_', ' ')} ${count}`)
+    .join(', ')
+}
+
 /** Formats a number of bytes as MB. */
 export function megabytes(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(1)} MB`

@@ -69,9 +69,32 @@ export async function importMark({ store }: Documents, run: string): Promise<Imp
   return await marksOf(store).get(run)
 }
 
-/** Forgets a finished run, so that the same file is imported once more. */
-export async function forgetImport({ store }: Documents, run: string): Promise<void> {
-  await marksOf(store).delete(run)
+/** How far an earlier run came; its last batch is sent again where it did not finish. */
+export interface ImportedBefore extends Pick<
+  ImportMark,
+  'finished' | 'time' | 'from' | 'faulty' | 'totals'
+> {}
+
+/** Returns how far an earlier run came; null where there is none, or where a finished one is to be forgotten for `again`. */
+export async function importedBefore(
+  documents: Documents,
+  run: string,
+  again: boolean,
+): Promise<ImportedBefore | null> {
+  const mark = await importMark(documents, run)
+  if (!mark) return null
+  const { from, next, faulty, refused, answer, finished, time, totals } = mark
+  // The answer to the last batch is given again.
+  const { created, updated, unchanged } = totals
+  const before = {
+    created: created - answer.created,
+    updated: updated - answer.updated,
+    unchanged: unchanged - answer.unchanged,
+  }
+  if (!finished) return { finished, time, from, faulty, totals: before }
+  if (!again) return { finished, time, from: next, faulty: faulty + refused + answer.faults.length, totals }
+  await marksOf(documents.store).delete(run)
+  return null
 }
 
 /**

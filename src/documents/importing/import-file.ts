@@ -1,9 +1,9 @@
 /** Imports a file: plans it, shows the plan, sends batch after batch, and writes rows with faults into a file beside it. */
 import type { SandboxSettings } from '#sandbox/settings.ts'
 import { AppError } from '#leaf/errors.ts'
-import { FaultsFile } from '../documents/importing/faults-file.ts'
-import type { ImportAnswer } from '../documents/importing/import-rows.ts'
-import type { ImportTarget } from '../documents/importing/import-target.ts'
+import { FaultsFile } from './faults-file.ts'
+import type { ImportAnswer, ImportBatch, ImportedBefore } from './import-rows.ts'
+import type { ImportTarget } from './import-target.ts'
 import { openSource } from '#rows/open-source.ts'
 import {
   batchesOf,
@@ -12,30 +12,29 @@ import {
   type PlannedBatch,
   planImport,
   type PlanOptions,
-} from '../documents/importing/plan.ts'
+} from './plan.ts'
 import type { ImportSource, SourceOptions } from '#rows/source.ts'
-import type { Operations } from './index.ts'
 
-type Name = 'documents.import_target' | 'documents.import_mark' | 'documents.import_rows'
-/** Asks the program something, wherever it runs. */
-type AskImport = <Asked extends Name>(
-  name: Asked,
-  params: Parameters<Operations[Asked]['run']>[0],
-) => Promise<Awaited<ReturnType<Operations[Asked]['run']>>>
+/** The ways into the program, wherever it runs. */
+export interface ImportDoor {
+  target(who: Who): Promise<ImportTarget>
+  mark(of: { readonly run: string; readonly again: boolean }): Promise<ImportedBefore | null>
+  rows(batch: Who & ImportBatch & { readonly key?: string; readonly dry_run: boolean }): Promise<ImportAnswer>
+}
+
+type Who = Pick<FileImport, 'doctype' | 'user'>
 
 /** What is imported, and how. */
 export interface FileImport extends PlanOptions {
+  readonly door: ImportDoor
+  /** Is told the plan, and what goes on. */
+  planned(plan: Plan, source: ImportSource): void
+  moved(done: number, all: number, since: number): void
   readonly path: string
   readonly doctype: string
   readonly source: SourceOptions
   readonly again: boolean
   readonly settings: SandboxSettings['files']
-}
-
-/** What is told while an import goes on. */
-export interface ImportListener {
-  planned(plan: Plan, source: ImportSource): void
-  moved(done: number, all: number, since: number): void
 }
 
 /** What an import did, or would do. */
@@ -47,15 +46,15 @@ const mostTold = 20
  * Imports a file. AppError `conflict` when this very file was imported in this way before, `invalid` for a plan that
  * cannot work; rows with faults are in the report, and change nothing about the others.
  */
-export async function importFile(asked: FileImport, ask: AskImport, listener: ImportListener) {
-  const { doctype, user, key, path, dryRun } = asked
+export async function importFile(asked: FileImport) {
+  const { doctype, user, key, path, dryRun, door } = asked
   const who = { doctype, user }
-  const target = await ask('documents.import_target', who)
+  const target = await door.target(who)
   const source = await openSource(path, asked.source, asked.settings)
   const plan = await planImport(source, target, asked)
-  listener.planned(plan, source)
+  asked.planned(plan, source)
   const { run, columns, dialect } = plan
-  const mark = dryRun ? null : await ask('documents.import_mark', { run, again: asked.again })
+  const mark = dryRun ? null : await door.mark({ run, again: asked.again })
   if (mark?.finished === true)
     throw new AppError(
       'conflict',
@@ -66,12 +65,12 @@ export async function importFile(asked: FileImport, ask: AskImport, listener: Im
   const { told, add } = tallyOf(path, mark)
   try {
     const send = ({ batch }: PlannedBatch): Promise<ImportAnswer> =>
-      ask('documents.import_rows', { ...who, key, dry_run: dryRun, ...batch })
+      door.rows({ ...who, key, dry_run: dryRun, ...batch })
     for await (const [planned, answer] of answered(source, target, plan, asked, from, send)) {
       const faulty = faultyOf(planned, answer)
       await file.add(faulty)
       add(answer, faulty)
-      listener.moved(planned.batch.next, source.count, from)
+      asked.moved(planned.batch.next, source.count, from)
     }
   } finally {
     await file.close()
@@ -122,7 +121,7 @@ function faultyOf({ refused, faulty }: PlannedBatch, { faults }: ImportAnswer): 
 }
 
 /** Adds up answers, after those of an earlier run; the first faults are told as `file:line:column: fault`. */
-function tallyOf(path: string, mark: { readonly faulty: number; readonly totals: object } | null) {
+function tallyOf(path: string, mark: ImportedBefore | null) {
   const told = {
     created: 0,
     updated: 0,
