@@ -5,9 +5,8 @@ import { operations } from '../control/index.ts'
 import { asks, takes } from '#commands/description.ts'
 import { clientNames } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand } from './options.ts'
+import { defineCommand, type Options } from './options.ts'
 import { operate, stream, type Item } from './control.ts'
-import type { Options } from './options.ts'
 import { colourful, print, write } from '#commands/terminal.ts'
 
 type Events = AsyncIterable<Item<'audit.tail' | 'audit.search'>>

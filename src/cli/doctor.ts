@@ -4,9 +4,8 @@ import type { Inside } from '../control/doctor/public-answers.ts'
 import { takes } from '#commands/description.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand } from './options.ts'
+import { defineCommand, type Options } from './options.ts'
 import { askDaemon, type Answer } from './control.ts'
-import type { Options } from './options.ts'
 import { colourful } from '#commands/terminal.ts'
 
 /** The text of each status, its colour on a terminal, and its name in counts. */

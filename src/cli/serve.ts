@@ -1,12 +1,10 @@
 import process from 'node:process'
 import { takes } from '#commands/description.ts'
-import { plain } from '#commands/terminal.ts'
+import { plain, tell } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { version } from '../core/version.ts'
 import type { Daemon } from '../daemon.ts'
-import { defineCommand } from './options.ts'
-import { programFor } from './options.ts'
-import { tell } from '#commands/terminal.ts'
+import { defineCommand, programFor } from './options.ts'
 import { firstPerson } from './site.ts'
 
 /** `assistant-core serve`: runs the daemon in the foreground. */

@@ -19,35 +19,14 @@ export const sourceCommands = [
       port: '--port <number>: 5432 by default, of MySQL and MariaDB 3306',
       database: '--database <database>: its name; the name of the source by default',
       user: '--user <user>: the login; a superuser is refused',
-      passwordFile: '--password-file <secret>: the secret with its password, in the folder of secrets',
+      password_file: '--password-file <secret>: the secret with its password, in the folder of secrets',
       role: '--role <role>: the role to take before every statement',
       ssl: '--ssl: over TLS, to a server whose certificate is checked',
     }),
-    run: async (
-      {
-        name,
-        type = 'postgres',
-        host = '127.0.0.1',
-        port,
-        database = name,
-        user = 'reader',
-        passwordFile,
-        role,
-        ssl,
-      },
-      options,
-    ) => {
+    run: async ({ name, ...given }, options) => {
       const { addSource } = await import('../house/source-drafts.ts')
-      const source = {
-        type,
-        host,
-        ...(port !== undefined && { port }),
-        database,
-        user,
-        ...(passwordFile !== undefined && { password_file: passwordFile }),
-        ...(role !== undefined && { role }),
-        ...(ssl && { ssl: true }),
-      }
+      const { type = 'postgres', host = '127.0.0.1', port, database = name, user = 'reader', ...rest } = given
+      const source = { type, host, port, database, user, ...rest }
       return { name, ...(await addSource(options, name, source)) }
     },
     text: ({ name, file, tables }) => [

@@ -1,12 +1,11 @@
 import { resolve } from 'node:path'
 import type { AuditCopy } from '#audit/operations.ts'
 import { asks, takes } from '#commands/description.ts'
-import { foundText, megabytes, table } from '#commands/terminal.ts'
+import { foundText, megabytes, progress, progressBar, table, tell, write } from '#commands/terminal.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Verification } from '#state/operations.ts'
 import { defineCommand } from './options.ts'
 import { stream } from './control.ts'
-import { progress, progressBar, tell, write } from '#commands/terminal.ts'
 
 /** `assistant-core backup`, `restore`, `store …`: commands that keep the state safe. */
 export const storeCommands = [

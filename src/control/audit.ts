@@ -3,6 +3,7 @@ import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
 import { logPlace } from './site.ts'
 import { foundText, megabytes } from '#commands/terminal.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 import { pictured } from '#leaf/pictured.ts'
 
 const since = '--since <moment>: since a date, today, yesterday, or a duration back from now'
@@ -107,12 +108,10 @@ export const auditOperations = [
       from_start: fromStart,
       anchors: {
         type: 'array',
-        items: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['seq', 'hash'],
-          properties: { seq: { type: 'integer' }, hash: { type: 'string' }, writer: { type: 'string' } },
-        },
+        items: objectWith(
+          { seq: { type: 'integer' }, hash: { type: 'string' } },
+          { writer: { type: 'string' } },
+        ),
       },
     }),
     needs: ['audit', 'store', 'clock'],

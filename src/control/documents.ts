@@ -1,5 +1,7 @@
 import type { Principal } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { flag, nonNegative as count } from '#leaf/setting-types.ts'
 import { asks, takes } from '#commands/description.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { principalOf } from './whose.ts'
@@ -7,8 +9,8 @@ import { principalOf } from './whose.ts'
 const needs = ['site', 'people', 'settings'] as const
 type Taken = Needs<(typeof needs)[number]>
 
-const asked = { doctype: { type: 'string' }, user: { type: 'string' } } as const
-const count = { type: 'integer', minimum: 0 } as const
+const text = { type: 'string' } as const
+const object = { type: 'object' } as const
 
 /** The input of an export; its command writes the text as it comes. */
 export const exportInput = takes(
@@ -30,7 +32,7 @@ export const documentOperations = [
   defineOperation({
     // Its command reads the file, where the operator is: the daemon may not see it.
     name: 'documents.import_target',
-    input: takes(asked, 'doctype'),
+    input: objectWith({ doctype: text }, { user: text }),
     needs,
     run: async ({ doctype, user }, services) => {
       const { importTarget } = await import('../documents/importing/import-target.ts')
@@ -40,7 +42,7 @@ export const documentOperations = [
   }),
   defineOperation({
     name: 'documents.import_mark',
-    input: takes({ run: { type: 'string' }, again: { type: 'boolean' } }, 'run'),
+    input: objectWith({ run: text }, { again: flag }),
     needs,
     run: async ({ run, again = false }, { site }) => {
       const { importedBefore } = await import('../documents/importing/import-rows.ts')
@@ -50,27 +52,20 @@ export const documentOperations = [
   defineOperation({
     // Audited as the changes that it makes, and as `document.import`.
     name: 'documents.import_rows',
-    input: takes(
+    input: objectWith(
       {
-        ...asked,
-        key: { type: 'string' },
-        dry_run: { type: 'boolean' },
+        doctype: text,
         run: { type: 'string', pattern: '^[0-9a-f]{32}$' },
         from: count,
         next: count,
         refused: count,
-        last: { type: 'boolean' },
+        last: flag,
         rows: {
           type: 'array',
-          items: {
-            type: 'object',
-            additionalProperties: false,
-            required: ['index', 'line', 'data'],
-            properties: { index: count, line: count, data: { type: 'object' }, origin: { type: 'object' } },
-          },
+          items: objectWith({ index: count, line: count, data: object }, { origin: object }),
         },
       },
-      ...(['doctype', 'run', 'from', 'next', 'refused', 'last', 'rows'] as const),
+      { user: text, key: text, dry_run: flag },
     ),
     needs,
     run: async ({ doctype, user, key, dry_run: dryRun = false, ...batch }, services) => {

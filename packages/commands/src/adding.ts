@@ -74,19 +74,20 @@ function addMember(command: Command, schema: Member, required: boolean): () => u
       : type === 'integer'
         ? (readers[/<(\w+)>$/.exec(flags)?.[1] ?? ''] ?? count)
         : null
-  if (flags.startsWith('-')) {
-    const option = new Option(flags, does).makeOptionMandatory(required)
-    if (unsaid !== undefined) option.default(unsaid)
-    if (type === 'string' && choices) option.choices(choices)
-    command.addOption(reader ? option.argParser(reader) : option)
-    return () => command.opts()[option.attributeName()] as unknown
+  const made = flags.startsWith('-')
+    ? new Option(flags, does).makeOptionMandatory(required)
+    : new Argument(flags, does)
+  if (unsaid !== undefined) made.default(unsaid)
+  if (choices && type === 'string') made.choices(choices)
+  if (reader) made.argParser(reader)
+  if (made instanceof Option) {
+    command.addOption(made)
+    return () => command.opts()[made.attributeName()] as unknown
   }
   const place = command.registeredArguments.length
-  const argument = new Argument(flags, does)
-  if (choices) argument.choices(choices)
-  command.addArgument(reader ? argument.argParser(reader) : argument)
+  command.addArgument(made)
   // Several words become one text, where a text is wanted.
-  const isText = argument.variadic && type === 'string'
+  const isText = made.variadic && type === 'string'
   return () => (isText ? (command.processedArgs[place] as string[]).join(' ') : command.processedArgs[place])
 }
 

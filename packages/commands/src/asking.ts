@@ -119,6 +119,12 @@ interface Opened {
   close(): Promise<void>
 }
 
+/** What is asked: one side answers all of it. */
+interface Talk {
+  opened?: Opened | undefined
+  isAnswered?: boolean
+}
+
 /** Asks for one operation. */
 type Ask<All extends Table> = <Name extends keyof All & string>(
   name: Name,
@@ -129,8 +135,14 @@ type Ask<All extends Table> = <Name extends keyof All & string>(
 export function askerOf<All extends Table, Where>(place: Place<Where>) {
   type Name = keyof All & string
   /** Runs an operation and yields its items as they come; an operation with a single result yields that. */
-  const stream = <Asked extends Name>(where: Where, name: Asked, params: Params<All[Asked]>) =>
-    streamAt<Where, Streamed<All[Asked]>>(place, where, name, params)
+  async function* stream<Asked extends Name>(where: Where, name: Asked, params: Params<All[Asked]>) {
+    const talk: Talk = {}
+    try {
+      yield* askIn<Where, Streamed<All[Asked]>>(talk, place, where, name, params)
+    } finally {
+      await talk.opened?.close()
+    }
+  }
   /** Runs an operation and returns its last item, which is the result of one with a single result. */
   const operate = <Asked extends Name>(where: Where, name: Asked, params: Params<All[Asked]>) =>
     lastOf<Result<All[Asked]>>(stream(where, name, params))
@@ -141,45 +153,38 @@ export function askerOf<All extends Table, Where>(place: Place<Where>) {
   }
   /** Runs what asks several times: all of the running program, or all here, which stays open meanwhile. */
   const converse = async <Done>(where: Where, work: (ask: Ask<All>) => Promise<Done>): Promise<Done> => {
-    let opened: Opened | undefined
-    let wasListening = false
+    const talk: Talk = {}
     try {
-      return await work(async (name, params): Promise<never> => {
-        const response = opened ? undefined : await post(place.socket(where), name, params)
-        if (!response && wasListening) throw new AppError('unavailable', 'the daemon stopped')
-        wasListening = response !== undefined
-        if (response) return await lastOf<never>(itemsOf(response))
-        opened ??= await place.open(where, name)
-        return await lastOf<never>(runHere(opened, name, params))
-      })
+      return await work((name, params) => lastOf<never>(askIn(talk, place, where, name, params)))
     } finally {
-      await opened?.close()
+      await talk.opened?.close()
     }
   }
   return { stream, operate, askRunning, converse }
 }
 
-async function* streamAt<Where, Item>(
+async function* askIn<Where, Item>(
+  talk: Talk,
   { socket, open }: Place<Where>,
   where: Where,
   name: string,
   params: unknown,
 ): AsyncGenerator<Item> {
   for (let tries = 20; ; tries--) {
-    const response = await post(socket(where), name, params)
+    const response = talk.opened ? undefined : await post(socket(where), name, params)
+    if (!response && talk.isAnswered) throw new AppError('unavailable', 'the daemon stopped')
+    talk.isAnswered = response !== undefined
     if (response) return yield* itemsOf<Item>(response)
     try {
-      const opened = await open(where, name)
-      try {
-        return yield* runHere<Item>(opened, name, params)
-      } finally {
-        await opened.close()
-      }
+      talk.opened ??= await open(where, name)
+      return yield* runHere<Item>(talk.opened, name, params)
     } catch (error) {
       // A program locks what it needs before it listens, and another command soon releases it. Nothing was done yet.
       const { pid } = ((error as AppError).data ?? {}) as { readonly pid?: unknown }
       const isHeld = error instanceof AppError && error.code === 'conflict' && pid !== undefined
       if (!isHeld || tries === 0) throw error
+      await talk.opened?.close()
+      talk.opened = undefined
       await setTimeout(250)
     }
   }

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import process from 'node:process'
 import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { AppError } from '#leaf/errors.ts'
 import { pictured } from '#leaf/pictured.ts'
 
@@ -92,35 +93,36 @@ export function colourful(stream: { readonly isTTY?: boolean }): boolean {
   return stream.isTTY === true && (process.env['NO_COLOR'] ?? '') === '' && process.env['TERM'] !== 'dumb'
 }
 
-/** Passes pieces on and shows a person at a terminal the progress; silent everywhere else. */
-export async function* progress(what: string, pieces: AsyncIterable<string>): AsyncGenerator<string> {
-  const { stderr } = process
-  let bytes = 0
-  let shown = 0
-  for await (const piece of pieces) {
-    bytes += Buffer.byteLength(piece)
-    // One message for each megabyte: a terminal over a slow line must not slow the work.
-    if (stderr.isTTY && bytes - shown > 1_048_576) {
-      shown = bytes
-      stderr.write(`\r${what}: ${megabytes(bytes)}`)
-    }
-    yield piece
-  }
-  if (shown > 0) stderr.write('\r\u001b[K')
-}
-
-/** Returns a function that draws how far work is: a bar, the rate and the time left; silent but at a terminal. */
-export function progressBar(what: string): (done: number, all: number, since?: number) => void {
-  const { stderr } = process
-  const began = performance.now()
+/** Returns a function that shows a line at a terminal in the place of the last, or takes it away; silent everywhere else. */
+function lineShown(): (line?: string) => void {
   let shownAt = -Infinity
-  return (done, all, since = 0) => {
+  return (line) => {
     const now = performance.now()
     // A terminal over a slow line must not slow the work.
-    if (!stderr.isTTY || (now - shownAt < 200 && done < all)) return
+    if (!process.stderr.isTTY || (line !== undefined && now - shownAt < 200)) return
     shownAt = now
-    stderr.write(done < all ? `\r${barText(what, { done, all, since }, now - began)}\u001b[K` : '\r\u001b[K')
+    process.stderr.write(`\r${line ?? ''}\u001b[K`)
   }
+}
+
+/** Passes pieces on and shows a person at a terminal the progress. */
+export async function* progress(what: string, pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  const show = lineShown()
+  let bytes = 0
+  for await (const piece of pieces) {
+    bytes += Buffer.byteLength(piece)
+    show(`${what}: ${megabytes(bytes)}`)
+    yield piece
+  }
+  show()
+}
+
+/** Returns a function that draws how far work is: a bar, the rate and the time left. */
+export function progressBar(what: string): (done: number, all: number, since?: number) => void {
+  const show = lineShown()
+  const began = performance.now()
+  return (done, all, since = 0) =>
+    show(done < all ? barText(what, { done, all, since }, performance.now() - began) : undefined)
 }
 
 /** Returns the words of a bar: `import [#####-----] 50 %, 10000 of 20000, 5000 a second, 2 s left`. */
@@ -162,29 +164,22 @@ export async function askTwice(question: string): Promise<string> {
 }
 
 /** Asks on the terminal without showing what is typed. */
-function askHidden(question: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    // The question goes to standard error, so that the result can be piped.
-    process.stderr.write(question)
-    const { stdin } = process
-    // In raw mode the terminal shows nothing and leaves Ctrl-C and the backspace to us.
-    stdin.setRawMode(true).resume().setEncoding('utf8')
-    let typed = ''
-    // The terminal is restored before anything else happens.
-    const done = (finish: () => void): void => {
-      stdin.off('data', onData).setRawMode(false).pause()
-      process.stderr.write('\n')
-      finish()
-    }
-    const onData = (text: string): void => {
-      for (const character of text) {
-        if (character === '\r' || character === '\n') return done(() => resolve(typed))
-        if (character === '\u0003') return done(() => reject(new AppError('invalid', 'interrupted')))
-        typed = character === '\u007f' ? typed.slice(0, -1) : typed + character
-      }
-    }
-    stdin.on('data', onData)
-  })
+async function askHidden(question: string): Promise<string> {
+  // The question goes to standard error, so that the result can be piped.
+  process.stderr.write(question)
+  const output = new Writable({ write: (_shown, _encoding, done) => done() })
+  const asking = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
+  try {
+    return await Promise.race([
+      asking.question(''),
+      once(asking, 'close').then(() => Promise.reject(new Error())),
+    ])
+  } catch (error) {
+    throw new AppError('invalid', 'interrupted', { cause: error })
+  } finally {
+    asking.close()
+    process.stderr.write('\n')
+  }
 }
 
 /** Asks a question that `y` agrees to. */

@@ -1,4 +1,5 @@
 /** `doctor` on this machine: site, state, permissions, disk space, clock, ports, sandbox, fonts. Needs no running daemon. */
+import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -16,16 +17,7 @@ import { changesOnDisk } from '../../documents/told-outcomes.ts'
 import { packageFolder } from '../../core/version.ts'
 import { faultText } from '#site/site-files.ts'
 import { lockHolder } from '#state/operations.ts'
-import {
-  broken,
-  fine,
-  runChecks,
-  unknown,
-  warning,
-  type Checks,
-  type Finding,
-  type Verdict,
-} from './finding.ts'
+import { broken, fine, runChecks, unknown, warning, type Checks, type Finding } from './finding.ts'
 import type { Patient, ReadPatient } from './patient.ts'
 import { checkScheme } from './public.ts'
 import { stateChecks } from './state.ts'
@@ -184,7 +176,7 @@ const checks: Checks<ReadPatient> = {
 }
 
 /** Tells whether that share of a core in each of five minutes is more than one daemon should have to do. */
-export function checkBusy(share: number): Verdict {
+export function checkBusy(share: number) {
   const percent = `${Math.round(share * 100)} %`
   if (share <= mostBusy) return fine('it has time to spare')
   return warning(
@@ -194,22 +186,22 @@ export function checkBusy(share: number): Verdict {
   )
 }
 
-function tryPort({ host, port }: Settings['server']): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', ({ code, message }: NodeJS.ErrnoException) =>
-      resolve(
-        broken(
-          `${host}:${port}: ${code ?? message}`,
-          code === 'EADDRINUSE'
-            ? 'another program listens there'
-            : 'this user may not listen there, or the machine has no such address',
-          'change server.host or server.port, or stop the other program (ss -ltnp)',
-        ),
-      ),
+async function tryPort({ host, port }: Settings['server']) {
+  const server = createServer().listen(port, host)
+  try {
+    await once(server, 'listening')
+    await once(server.close(), 'close')
+    return fine(`${host}:${port} is free`)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    return broken(
+      `${host}:${port}: ${code ?? message}`,
+      code === 'EADDRINUSE'
+        ? 'another program listens there'
+        : 'this user may not listen there, or the machine has no such address',
+      'change server.host or server.port, or stop the other program (ss -ltnp)',
     )
-    server.listen(port, host, () => server.close(() => resolve(fine(`${host}:${port} is free`))))
-  })
+  }
 }
 
 async function probesOf({ analysis: settings }: Settings) {

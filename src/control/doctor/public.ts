@@ -1,19 +1,11 @@
 /** `doctor --public URL`: checks the service as a client on the internet meets it, through every proxy in between. */
 import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
 import { connect } from 'node:tls'
 import { isLocal } from '#leaf/address.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { messageOf } from '#leaf/errors.ts'
-import {
-  broken,
-  fine,
-  runChecks,
-  unknown,
-  warning,
-  type Checks,
-  type Finding,
-  type Verdict,
-} from './finding.ts'
+import { broken, fine, runChecks, unknown, warning, type Checks, type Finding } from './finding.ts'
 import { answerChecks, examineWay, type Inside } from './public-answers.ts'
 import { ask, patience, type PublicAnswer } from './public-ask.ts'
 import { documentChecks, readDocuments } from './public-documents.ts'
@@ -47,7 +39,7 @@ interface Address {
 }
 
 /** Demands https, except on this machine. */
-export function checkScheme({ protocol, hostname, origin }: URL): Verdict {
+export function checkScheme({ protocol, hostname, origin }: URL) {
   return protocol === 'https:' || isLocal(hostname)
     ? fine(origin)
     : broken(
@@ -90,32 +82,27 @@ const addressChecks: Checks<Address> = {
 }
 
 /** Checks the certificate chain like a client that trusts only its system's authorities. */
-function checkTls(url: URL): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const host = hostOf(url)
-    const port = Number(url.port || 443)
-    const socket = connect({ host, port, servername: host, rejectUnauthorized: false })
-    const done = (verdict: Verdict): void => {
-      socket.destroy()
-      resolve(verdict)
-    }
-    socket.setTimeout(patience, () => done(unknown('the TLS handshake did not end')))
-    socket.once('error', (error) => done(unknown(messageOf(error))))
-    socket.once('secureConnect', () => {
-      const until = Date.parse(socket.getPeerCertificate().valid_to)
-      const left = Math.floor((until - systemClock.now()) / day)
-      const code = String(socket.authorizationError)
-      if (!socket.authorized) done(untrusted(code))
-      else if (left > 14) done(fine(`${socket.getProtocol() ?? 'TLS'}, valid for ${left} days`))
-      else {
-        const remedy = 'renew it, and have it renewed automatically'
-        done(warning(`the certificate ends in ${left} days`, 'it is not renewed by itself', remedy))
-      }
-    })
-  })
+async function checkTls(url: URL) {
+  const host = hostOf(url)
+  const port = Number(url.port || 443)
+  const socket = connect({ host, port, servername: host, rejectUnauthorized: false })
+  socket.setTimeout(patience, () => socket.destroy(new Error('the TLS handshake did not end')))
+  try {
+    await once(socket, 'secureConnect')
+    const until = Date.parse(socket.getPeerCertificate().valid_to)
+    const left = Math.floor((until - systemClock.now()) / day)
+    if (!socket.authorized) return untrusted(String(socket.authorizationError))
+    if (left > 14) return fine(`${socket.getProtocol() ?? 'TLS'}, valid for ${left} days`)
+    const remedy = 'renew it, and have it renewed automatically'
+    return warning(`the certificate ends in ${left} days`, 'it is not renewed by itself', remedy)
+  } catch (error) {
+    return unknown(messageOf(error))
+  } finally {
+    socket.destroy()
+  }
 }
 
-function untrusted(code: string): Verdict {
+function untrusted(code: string) {
   return /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/.test(code)
     ? broken(
         code,
@@ -130,7 +117,7 @@ function untrusted(code: string): Verdict {
 }
 
 /** Checks that this program answers, with the right time. */
-function checkAnswer({ status, headers, text }: PublicAnswer): Verdict {
+function checkAnswer({ status, headers, text }: PublicAnswer) {
   if (status >= 300 && status < 400)
     return broken(
       `${status} to ${headers.get('location') ?? 'nowhere'}`,
