@@ -6,10 +6,10 @@ import { asks, takes } from '#commands/description.ts'
 import { clientNames } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { defineCommand, type Options } from './options.ts'
-import { operate, stream, type Item } from './control.ts'
+import { operate, stream } from './control.ts'
 import { colourful, print, write } from '#commands/terminal.ts'
 
-type Events = AsyncIterable<Item<'audit.tail' | 'audit.search'>>
+type Events = ReturnType<typeof stream<'audit.tail' | 'audit.search'>>
 
 /** `assistant-core audit …`, for commands whose events come one by one, or that check the log against a file. */
 export const auditCommands = [

@@ -1,15 +1,10 @@
 /** Runs operations: in the daemon if one runs, else in this process, on the site and the locked state (D11). */
 import { join } from 'node:path'
 import process from 'node:process'
-import { askerOf, type Result, type Streamed } from '#commands/asking.ts'
+import { askerOf } from '#commands/asking.ts'
 import { operations, type Operations } from '../control/index.ts'
 import { controlSocketName, runOperation, type Operation } from '../control/operation.ts'
 import type { Options } from './options.ts'
-
-/** The answer of the operation of that name. */
-export type Answer<Asked extends keyof Operations> = Result<Operations[Asked]>
-/** One item of an operation's stream. */
-export type Item<Asked extends keyof Operations> = Streamed<Operations[Asked]>
 
 export const {
   stream,

@@ -1,11 +1,10 @@
 import process from 'node:process'
 import type { Finding } from '../control/doctor/finding.ts'
-import type { Inside } from '../control/doctor/public-answers.ts'
 import { takes } from '#commands/description.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { AppError } from '#leaf/errors.ts'
-import { defineCommand, type Options } from './options.ts'
-import { askDaemon, type Answer } from './control.ts'
+import { defineCommand } from './options.ts'
+import { askDaemon } from './control.ts'
 import { colourful } from '#commands/terminal.ts'
 
 /** The text of each status, its colour on a terminal, and its name in counts. */
@@ -30,10 +29,16 @@ export const doctorCommand = defineCommand({
     // Loaded on demand: the checks bring along most of the program.
     const { examine } = await import('../control/doctor/machine.ts')
     const { examinePublic } = await import('../control/doctor/public.ts')
-    const findings = [
-      ...(await examine({ ...options, health })),
-      ...(url === undefined ? [] : await examinePublic(url, health && insideOf(options, health))),
-    ]
+    const findings = [...(await examine({ ...options, health }))]
+    if (url !== undefined) {
+      // The daemon's view, by which a request through the public address is recognized on arrival.
+      const inside = health && {
+        publicUrl: health.public_url,
+        expect: async () => (await askDaemon(options, 'doctor.expect', {}))!.nonce,
+        arrival: async (nonce: string) => (await askDaemon(options, 'doctor.arrival', { nonce }))!.arrival,
+      }
+      findings.push(...(await examinePublic(url, inside)))
+    }
     return { ok: count(findings, 'failure') === 0, findings }
   },
   text: ({ findings }) => findingsText(findings),
@@ -43,15 +48,6 @@ export const doctorCommand = defineCommand({
       ? undefined
       : new AppError('conflict', `${count(findings, 'failure')} of ${findings.length} checks failed`),
 })
-
-/** Makes the daemon's view, by which a request through the public address is recognized on arrival. */
-function insideOf(options: Options, { public_url: publicUrl }: Answer<'daemon.health'>): Inside {
-  return {
-    publicUrl,
-    expect: async () => (await askDaemon(options, 'doctor.expect', {}))!.nonce,
-    arrival: async (nonce) => (await askDaemon(options, 'doctor.arrival', { nonce }))!.arrival,
-  }
-}
 
 function count(findings: readonly Finding[], status: Finding['status']): number {
   return findings.filter((one) => one.status === status).length

@@ -100,11 +100,11 @@ function isStream(result: unknown): result is AsyncIterable<unknown> {
 /** Operations by name, of which the types of questions and answers are taken. */
 type Table = Readonly<Record<string, { run(params: never, ...rest: never[]): Promise<unknown> }>>
 /** The parameters of an operation. */
-export type Params<Each extends Table[string]> = Parameters<Each['run']>[0]
+type Params<Each extends Table[string]> = Parameters<Each['run']>[0]
 /** The answer of an operation. */
-export type Result<Each extends Table[string]> = Awaited<ReturnType<Each['run']>>
+type Result<Each extends Table[string]> = Awaited<ReturnType<Each['run']>>
 /** One item of an operation's stream. */
-export type Streamed<Each extends Table[string]> = Result<Each> extends AsyncIterable<infer One> ? One : never
+type Streamed<Each extends Table[string]> = Result<Each> extends AsyncIterable<infer One> ? One : never
 
 /** Where operations run. */
 export interface Place<Where> {

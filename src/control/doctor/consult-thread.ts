@@ -3,9 +3,6 @@ import { parentPort } from 'node:worker_threads'
 import type { Patient } from './patient.ts'
 import { examine } from './machine.ts'
 
-/** The answer of the thread. */
-export type Examination = Awaited<ReturnType<typeof examine>>
-
 parentPort!.once('message', (patient: Patient) => {
   void examine(patient).then((findings) => parentPort!.postMessage(findings, []))
 })

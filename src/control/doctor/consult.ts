@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { daemonHealth } from '../daemon.ts'
 import { takes } from '#commands/description.ts'
 import { defineOperation } from '../operation.ts'
-import type { Examination } from './consult-thread.ts'
+import type { Finding } from './finding.ts'
 import type { Patient } from './patient.ts'
 
 /** Runs `doctor` on this machine. A running daemon is asked; without one the command line examines by itself. */
@@ -24,7 +24,7 @@ export const consultDoctor = defineOperation({
 })
 
 /** Examines in a thread: reading a whole site and state takes long, and requests must not wait for it. */
-async function examineAside(patient: Patient): Promise<Examination> {
+async function examineAside(patient: Patient): Promise<readonly Finding[]> {
   const program = new URL(`./consult-thread${extname(import.meta.url)}`, import.meta.url)
   const thread = new Worker(new URL('../../library/prompts/thread.mjs', import.meta.url), {
     workerData: program.href,
@@ -32,7 +32,7 @@ async function examineAside(patient: Patient): Promise<Examination> {
   })
   try {
     thread.postMessage(patient, [])
-    const [findings] = (await once(thread, 'message')) as [Examination]
+    const [findings] = (await once(thread, 'message')) as [readonly Finding[]]
     return findings
   } finally {
     await thread.terminate()

@@ -4,17 +4,13 @@ import { messageOf } from '#leaf/errors.ts'
 import { probeHeader, streamPauseMilliseconds, type Arrival } from '../../http/doctor-probe.ts'
 import { paths } from '../../oauth/urls.ts'
 import { broken, fine, runChecks, unknown, warning, type Checks, type Finding } from './finding.ts'
-import { ask, patience, type PublicAnswer } from './public-ask.ts'
+import { ask, patience } from './public-ask.ts'
 
 const bodyBytes = 2_000_000
 
-function post(
-  origin: string,
-  body: string | Buffer,
-  headers: Record<string, string> = {},
-): Promise<PublicAnswer> {
-  const type = { 'content-type': 'application/json' }
-  return ask(origin + paths.mcp, { method: 'POST', headers: { ...type, ...headers }, body })
+function post(origin: string, body: string | Buffer, given: Record<string, string> = {}) {
+  const headers = { 'content-type': 'application/json', ...given }
+  return ask(origin + paths.mcp, { method: 'POST', headers, body })
 }
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -27,19 +23,15 @@ export const answerChecks: Checks<string> = {
     const metadata = /resource_metadata="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
     const expected = origin + paths.protectedResource
     if (status === 401 && metadata === expected) return fine(`401 that points to ${expected}`)
-    const [detail, cause] =
+    return broken(
       status === 401
-        ? [
-            `resource_metadata is ${metadata ?? 'missing'}, not ${expected}`,
-            'the proxy drops or changes WWW-Authenticate, or public_url is another address',
-          ]
-        : [
-            `the MCP endpoint answers ${status} to a request without a token`,
-            'the proxy answers itself, or asks for a sign-in of its own',
-          ]
-    const remedy =
-      'pass the request and the answer on unchanged; protect nothing below / with another sign-in'
-    return broken(detail, cause, remedy)
+        ? `resource_metadata is ${metadata ?? 'missing'}, not ${expected}`
+        : `the MCP endpoint answers ${status} to a request without a token`,
+      status === 401
+        ? 'the proxy drops or changes WWW-Authenticate, or public_url is another address'
+        : 'the proxy answers itself, or asks for a sign-in of its own',
+      'pass the request and the answer on unchanged; protect nothing below / with another sign-in',
+    )
   },
   // Checks that a token would arrive at all.
   'public.authorization_header': async (origin) => {
@@ -82,13 +74,6 @@ export interface Inside {
   arrival(nonce: string): Promise<Arrival | null>
 }
 
-interface Way {
-  readonly url: URL
-  readonly arrival: Arrival
-  /** Milliseconds between the two pieces of a stream, or the reason why there were none. */
-  readonly between: number | string
-}
-
 /** Checks what the proxies changed in one request and one stream that the daemon was told to expect. */
 export async function examineWay(url: URL, inside: Inside | undefined): Promise<readonly Finding[]> {
   if (!inside) {
@@ -107,7 +92,8 @@ export async function examineWay(url: URL, inside: Inside | undefined): Promise<
   return [{ check: 'public.same_daemon', ...verdict }]
 }
 
-const wayChecks: Checks<Way> = {
+/** `between`: the milliseconds between the two pieces of a stream, or the reason why there were none. */
+const wayChecks: Checks<{ url: URL; arrival: Arrival; between: number | string }> = {
   'public.same_daemon': () => fine('the address leads to this daemon'),
   'public.host': ({ url, arrival }) =>
     arrival.host === url.host
@@ -121,17 +107,15 @@ const wayChecks: Checks<Way> = {
     const detail = `connection from ${connection}, X-Forwarded-For ${forwarded ?? 'missing'}, counted as ${address}`
     const isDirect = !isLocal(connection.replace(/^::ffff:/, '')) || isLocal(url.hostname)
     if (forwarded === null ? isDirect : trusted) return fine(detail)
-    return forwarded === null
-      ? warning(
-          detail,
-          'the proxy does not say whom it speaks for, so all clients share one address and its rate limits',
-          'nginx: proxy_set_header X-Forwarded-For $remote_addr;',
-        )
-      : warning(
-          detail,
-          'the proxy is not listed in server.trusted_proxies, so what it says of the client is ignored',
-          `add ${connection} to server.trusted_proxies`,
-        )
+    return warning(
+      detail,
+      forwarded === null
+        ? 'the proxy does not say whom it speaks for, so all clients share one address and its rate limits'
+        : 'the proxy is not listed in server.trusted_proxies, so what it says of the client is ignored',
+      forwarded === null
+        ? 'nginx: proxy_set_header X-Forwarded-For $remote_addr;'
+        : `add ${connection} to server.trusted_proxies`,
+    )
   },
   'public.streaming': ({ between }) => {
     if (typeof between === 'string') return unknown(between)

@@ -1,10 +1,8 @@
 /** Checks the discovery documents as clients read them: all name the same addresses, byte for byte (RFC 8414 and 9728, §3.3). */
 import { messageOf } from '#leaf/errors.ts'
 import { paths } from '../../oauth/urls.ts'
-import { broken, fine, type Checks, type Verdict } from './finding.ts'
+import { broken, fine, type Checks } from './finding.ts'
 import { ask, type PublicAnswer } from './public-ask.ts'
-
-type Metadata = Readonly<Record<string, unknown>> | undefined
 
 /** The documents that clients look for. RFC 9728 §3.1: the path of the resource follows the well-known one. */
 const wellKnown = [
@@ -14,49 +12,43 @@ const wellKnown = [
   ['protected_resource_metadata_of_path', paths.protectedResource + paths.mcp],
 ] as const
 
-/** The discovery documents of one address. */
-interface Documents {
-  readonly origin: string
-  /** Each document's name, path and fault. */
-  readonly told: readonly (readonly [name: string, path: string, problem: string | undefined])[]
-  readonly server: Metadata
-  readonly openid: Metadata
-  readonly resource: Metadata
-  /** The first of the two that name the issuer. */
-  readonly issued: Metadata
-}
-
-/** Reads the discovery documents. */
-export async function readDocuments(origin: string): Promise<Documents> {
+/** Reads the discovery documents: each with its fault, and the first of the two that name the issuer. */
+export async function readDocuments(origin: string) {
   const read = await Promise.all(
-    wellKnown.map(async ([, path]) => readMetadata(await ask(origin + path).catch(messageOf))),
+    wellKnown.map(async ([name, path]) => ({
+      name,
+      path,
+      ...metadataOf(await ask(origin + path).catch(messageOf)),
+    })),
   )
-  const [server, openid, resource] = read.map((one) => (typeof one === 'string' ? undefined : one))
-  const told = wellKnown.map(
-    ([name, path], at) => [name, path, typeof read[at] === 'string' ? read[at] : undefined] as const,
-  )
-  return { origin, told, server, openid, resource, issued: server ?? openid }
+  const [server, openid, resource] = read.map(({ found }) => found)
+  return { origin, read, server, openid, resource, issued: server ?? openid }
 }
 
 /** Returns the document, or its fault. */
-function readMetadata(answer: PublicAnswer | string): NonNullable<Metadata> | string {
-  if (typeof answer === 'string') return answer
+function metadataOf(answer: PublicAnswer | string): {
+  found?: Readonly<Record<string, unknown>>
+  problem?: string
+} {
+  if (typeof answer === 'string') return { problem: answer }
   const { status, headers, text } = answer
-  if (status >= 300 && status < 400) return `${status} to ${headers.get('location') ?? 'nowhere'}`
-  if (status !== 200) return `status ${status}`
-  if (!(headers.get('content-type') ?? '').startsWith('application/json')) return 'not application/json'
+  if (status >= 300 && status < 400)
+    return { problem: `${status} to ${headers.get('location') ?? 'nowhere'}` }
+  if (status !== 200) return { problem: `status ${status}` }
+  if (!(headers.get('content-type') ?? '').startsWith('application/json'))
+    return { problem: 'not application/json' }
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as NonNullable<Metadata>) : 'not an object'
+    const found = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+    return typeof found === 'object' && found !== null ? { found } : { problem: 'not an object' }
   } catch {
-    return 'not JSON'
+    return { problem: 'not JSON' }
   }
 }
 
 /** Compares issuer, resource and endpoints with the address that was asked. */
-export const documentChecks: Checks<Documents> = {
-  'public.documents': ({ told }) =>
-    told.map(([name, path, problem]) => ({
+export const documentChecks: Checks<Awaited<ReturnType<typeof readDocuments>>> = {
+  'public.documents': ({ read }) =>
+    read.map(({ name, path, problem }) => ({
       check: `public.${name}`,
       ...(problem === undefined
         ? fine(path)
@@ -70,9 +62,11 @@ export const documentChecks: Checks<Documents> = {
   'public.pkce': ({ issued }) => {
     const methods = issued?.['code_challenge_methods_supported']
     if (!issued || (Array.isArray(methods) && methods.includes('S256'))) return issued && fine('S256')
-    const cause = 'clients stop when PKCE is not announced'
-    const remedy = 'something between rewrites the document; pass it on as it is'
-    return broken(`code_challenge_methods_supported is ${JSON.stringify(methods)}`, cause, remedy)
+    return broken(
+      `code_challenge_methods_supported is ${JSON.stringify(methods)}`,
+      'clients stop when PKCE is not announced',
+      'something between rewrites the document; pass it on as it is',
+    )
   },
   'public.endpoints': ({ origin, issued }) => {
     const foreign = Object.entries(issued ?? {}).filter(
@@ -95,7 +89,7 @@ export const documentChecks: Checks<Documents> = {
   },
 }
 
-function same(origin: string, what: string, found: unknown, expected: string): Verdict {
+function same(origin: string, what: string, found: unknown, expected: string) {
   if (found === expected) return fine(expected)
   const cause = 'clients compare the two byte for byte, and stop when they differ'
   const remedy = `set public_url: ${origin}; one letter, port or slash more is another address`

@@ -31,13 +31,6 @@ export async function examinePublic(text: string, inside: Inside | undefined): P
   ]
 }
 
-interface Address {
-  readonly url: URL
-  readonly inside: Inside | undefined
-  /** The answer of `/healthz` there, or the reason why there is none. */
-  readonly health: PublicAnswer | string
-}
-
 /** Demands https, except on this machine. */
 export function checkScheme({ protocol, hostname, origin }: URL) {
   return protocol === 'https:' || isLocal(hostname)
@@ -49,8 +42,8 @@ export function checkScheme({ protocol, hostname, origin }: URL) {
       )
 }
 
-/** Checks that clients can use the address: its form, its name, its certificate, and the server that answers there. */
-const addressChecks: Checks<Address> = {
+/** Checks that clients can use the address: its form, name and certificate, and who answers `/healthz`, or why nobody does. */
+const addressChecks: Checks<{ url: URL; inside: Inside | undefined; health: PublicAnswer | string }> = {
   'public.url': ({ url }) => checkScheme(url),
   // One byte more makes another address.
   'public.setting': ({ url: { origin }, inside }) => {
@@ -103,17 +96,16 @@ async function checkTls(url: URL) {
 }
 
 function untrusted(code: string) {
-  return /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/.test(code)
-    ? broken(
-        code,
-        'the proxy sends its own certificate without those in between, or a private authority issued it',
-        'give the proxy the full chain (fullchain.pem); for a private authority set NODE_EXTRA_CA_CERTS',
-      )
-    : broken(
-        code,
-        'the certificate is for another name, has ended, or nobody knows its issuer',
-        'get a certificate for this name from an authority that clients trust',
-      )
+  const isCut = /UNABLE_TO_VERIFY_LEAF|UNABLE_TO_GET_ISSUER/.test(code)
+  return broken(
+    code,
+    isCut
+      ? 'the proxy sends its own certificate without those in between, or a private authority issued it'
+      : 'the certificate is for another name, has ended, or nobody knows its issuer',
+    isCut
+      ? 'give the proxy the full chain (fullchain.pem); for a private authority set NODE_EXTRA_CA_CERTS'
+      : 'get a certificate for this name from an authority that clients trust',
+  )
 }
 
 /** Checks that this program answers, with the right time. */

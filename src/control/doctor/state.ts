@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileLedger } from '#audit/reading.ts'
 import { holdingOf, volumeOfFiles, volumeOfLedger } from '#audit/operations.ts'
-import { databaseUrl } from '../../house/open-state.ts'
+import { databaseOf, withLedger } from '../../house/offline-state.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import { namedSecrets, secretsIn } from '#leaf/secret-files.ts'
@@ -15,6 +15,7 @@ import type { ReadPatient } from './patient.ts'
 const megabyte = 1_048_576
 const leastMegabytes = 100
 const fewMegabytes = 1024
+const sumOf = (counts: readonly number[]): number => counts.reduce((sum, one) => sum + one, 0)
 
 /** The checks of the state on disk or in its database, and of the files beside it. */
 export const stateChecks: Checks<ReadPatient> = {
@@ -30,21 +31,18 @@ export const stateChecks: Checks<ReadPatient> = {
       'make room, or lower audit.max_total_bytes and audit.retention_days (no event younger than 30 days is removed)',
     )
   },
-  'state.valid': async ({ state, settings }) =>
-    settings?.store.kind === 'postgres' || !existsSync(state)
-      ? undefined
-      : await verifyStore(state).then(
-          (found) => [
-            verified(found, 'the disk, or somebody, changed the files of the state'),
-            { check: 'state.size', ...checkSize(found.documents) },
-          ],
-          (error: unknown) => unknown(messageOf(error)),
-        ),
-  'state.database': async (patient) =>
-    patient.settings?.store.kind === 'postgres' && existsSync(patient.state)
-      ? await checkDatabase(patient, patient.settings)
-      : undefined,
-  'audit.holds': async (patient) => await checkVolume(patient),
+  'state.valid': async ({ state, settings }) => {
+    if (settings?.store.kind === 'postgres' || !existsSync(state)) return undefined
+    try {
+      const found = await verifyStore(state)
+      const whole = verified(found, 'the disk, or somebody, changed the files of the state')
+      return [whole, { check: 'state.size', ...checkSize(found.documents) }]
+    } catch (error) {
+      return unknown(messageOf(error))
+    }
+  },
+  'state.database': checkDatabase,
+  'audit.holds': checkVolume,
   'secrets.mode': (patient) => secretsOf(patient).map(checkMode),
 }
 
@@ -73,7 +71,7 @@ function checkModes(state: string): Verdict {
 }
 
 function verified({ ok, documents, faults, notes }: Verification, cause: string): Verdict {
-  const count = Object.values(documents).reduce((sum, one) => sum + one, 0)
+  const count = sumOf(Object.values(documents))
   if (ok) return fine([`${count} records`, ...notes].join('; '))
   const remedy = 'assistant-core store verify names every fault; restore the last backup'
   return broken(faults[0] ?? 'damaged', cause, remedy)
@@ -83,11 +81,9 @@ function verified({ ok, documents, faults, notes }: Verification, cause: string)
 export const manyDocuments = 200_000
 
 /** Tells whether so many documents, by collection, are too many for the embedded store. */
-export function checkSize(documents: Verification['documents']): Verdict {
-  const count = Object.entries(documents).reduce(
-    (sum, [name, one]) => (name.startsWith('document.') ? sum + one : sum),
-    0,
-  )
+export function checkSize(documents: Verification['documents']) {
+  const kept = Object.entries(documents).filter(([name]) => name.startsWith('document.'))
+  const count = sumOf(kept.map(([, one]) => one))
   if (count < manyDocuments) return fine(`${count} documents`)
   return warning(
     `${count} documents are many for the embedded store`,
@@ -96,10 +92,12 @@ export function checkSize(documents: Verification['documents']): Verdict {
   )
 }
 
-async function checkDatabase(patient: ReadPatient, settings: Settings): Promise<Found> {
+async function checkDatabase(patient: ReadPatient): Promise<Found> {
+  const { settings } = patient
+  if (settings?.store.kind !== 'postgres' || !existsSync(patient.state)) return undefined
   try {
     const { connectionsOf, openToEverybody, verifyPostgres } = await import('#state/postgres.ts')
-    const url = await databaseUrl(settings.store, secretsIn(settings, patient))
+    const url = (await databaseOf(patient))!
     const whole = verified(await verifyPostgres(url, systemClock), 'somebody changed the tables of the state')
     const open = await openToEverybody(url, patient.state)
     // A role that may connect reads no table, but may take connections and locks, and burden daemons with notifications.
@@ -127,14 +125,12 @@ async function checkDatabase(patient: ReadPatient, settings: Settings): Promise<
 async function checkVolume(patient: ReadPatient): Promise<Found> {
   const { state, settings } = patient
   if (!settings || !existsSync(state)) return undefined
-  const { withLedgerAt } = await import('#state/postgres.ts')
   const folder = join(state, 'audit')
+  const url = await databaseOf(patient)
   const volume =
-    settings.store.kind === 'postgres'
-      ? await withLedgerAt(await databaseUrl(settings.store, secretsIn(settings, patient)), async (ledger) =>
-          ledger ? await volumeOfLedger(ledger) : undefined,
-        )
-      : await volumeOfFiles(folder, (await new FileLedger(folder).writers())[0]!.last)
+    url === undefined
+      ? await volumeOfFiles(folder, (await new FileLedger(folder).writers())[0]!.last)
+      : await withLedger(url, async (ledger) => ledger && (await volumeOfLedger(ledger)))
   if (!volume) return undefined
   const { text, isShort } = holdingOf(volume, settings.audit, systemClock.now())
   if (!isShort) return fine(text)
