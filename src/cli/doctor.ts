@@ -2,7 +2,6 @@ import process from 'node:process'
 import type { Finding } from '../control/doctor/finding.ts'
 import { takes } from '#commands/description.ts'
 import { pictured } from '#leaf/pictured.ts'
-import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './options.ts'
 import { askDaemon } from './control.ts'
 import { colourful } from '#commands/terminal.ts'
@@ -43,10 +42,7 @@ export const doctorCommand = defineCommand({
   },
   text: ({ findings }) => findingsText(findings),
   // Warnings leave the exit code at 0: a machine may run with them permanently.
-  failure: ({ ok, findings }) =>
-    ok
-      ? undefined
-      : new AppError('conflict', `${count(findings, 'failure')} of ${findings.length} checks failed`),
+  failure: ({ ok, findings }) => !ok && `${count(findings, 'failure')} of ${findings.length} checks failed`,
 })
 
 function count(findings: readonly Finding[], status: Finding['status']): number {
@@ -55,16 +51,17 @@ function count(findings: readonly Finding[], status: Finding['status']): number 
 
 function findingsText(findings: readonly Finding[]): string[] {
   const colour = colourful(process.stdout)
-  const lines = findings.flatMap(({ check, status, detail, cause, remedy }) => {
+  const lines = findings.flatMap(({ check, status, detail, cause = '', remedy = '' }) => {
     const [mark, code] = statuses[status]
+    const first = `${colour ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${check.padEnd(28)}  ${pictured(detail)}`
     return [
-      `${colour ? `\u001b[${code}m${mark}\u001b[0m` : mark}  ${check.padEnd(28)}  ${pictured(detail)}`,
-      ...(cause === undefined ? [] : [`         because: ${pictured(cause)}`]),
-      ...(remedy === undefined ? [] : [`         do:      ${pictured(remedy)}`]),
+      first,
+      cause && `         because: ${pictured(cause)}`,
+      remedy && `         do:      ${pictured(remedy)}`,
     ]
   })
   const counts = (['ok', 'warning', 'failure', 'unknown'] as const).map(
     (status) => `${count(findings, status)} ${statuses[status][2]}`,
   )
-  return [...lines, counts.join(', ')]
+  return [...lines.filter((line) => line !== ''), counts.join(', ')]
 }

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import { exportInput } from '../control/documents.ts'
 import { asks, takes } from '#commands/description.ts'
 import { pictured } from '#leaf/pictured.ts'
-import { AppError } from '#leaf/errors.ts'
 import { defineCommand } from './options.ts'
 import { converse, stream } from './control.ts'
 import { progressBar, table, tell, write } from '#commands/terminal.ts'
@@ -73,20 +72,14 @@ export const documentCommands = [
       const would = done.dry_run ? 'would be ' : ''
       return [
         `${rows} rows: ${created} ${would}created, ${updated} ${would}changed, ${unchanged} as they are, ${faulty} with faults`,
-        ...(done.resumed_at > 0
-          ? [`an earlier run had come to row ${done.resumed_at}; it went on there`]
-          : []),
-        ...(rounded > 0 ? [`${rounded} values are stored in another form, such as:`] : []),
-        ...warnings.map((one) => `  ${pictured(one)}`),
-        ...faults.map((one) => `  ${pictured(one)}`),
-        ...(faults_file === null
-          ? []
-          : [`all rows with faults are in ${faults_file}; mend them there and import it`]),
-        ...(done.dry_run ? ['nothing was kept; --write keeps it'] : []),
+        done.resumed_at > 0 && `an earlier run had come to row ${done.resumed_at}; it went on there`,
+        rounded > 0 && `${rounded} values are stored in another form, such as:`,
+        [...warnings, ...faults].map((one) => `  ${pictured(one)}`),
+        faults_file && `all rows with faults are in ${faults_file}; mend them there and import it`,
+        done.dry_run && 'nothing was kept; --write keeps it',
       ]
     },
-    failure: ({ faulty }) =>
-      faulty === 0 ? undefined : new AppError('invalid', `${faulty} rows have faults`),
+    failure: ({ faulty }) => faulty > 0 && `${faulty} rows have faults`,
   }),
   defineCommand({
     name: 'documents export',

@@ -31,7 +31,7 @@ export const siteCommands = [
     text: ({ site, template, files }, { folder }) => [
       `${site} is a site: ${contents[template]}`,
       `wrote ${files.length} files, most of them in config/ (README.md there tells what is what)`,
-      ...(template === 'minimal' ? [firstPerson(`assistant-core --site ${folder}`)] : []),
+      template === 'minimal' && firstPerson(`assistant-core --site ${folder}`),
       `start it with: assistant-core serve --site ${folder}`,
       `or begin as something else: --template ${templates.filter((name) => name !== template).join(', ')}`,
     ],

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import type { AuditCopy } from '#audit/operations.ts'
 import { asks, takes } from '#commands/description.ts'
 import { foundText, megabytes, progress, progressBar, table, tell, write } from '#commands/terminal.ts'
-import { AppError } from '#leaf/errors.ts'
 import type { Verification } from '#state/operations.ts'
 import { defineCommand } from './options.ts'
 import { stream } from './control.ts'
@@ -38,10 +37,7 @@ export const storeCommands = [
       // The log is copied after the state: an event that the state knows is then in the copy.
       return { file: path, ...verification, audit: await copy() }
     },
-    text: (done) => [
-      `${done!.file}: ${contentText(done!)}`,
-      ...(done!.audit ? [auditText(done!.audit)] : []),
-    ],
+    text: (done) => [`${done!.file}: ${contentText(done!)}`, done!.audit && auditText(done!.audit)],
   }),
   defineCommand({
     name: 'restore',
@@ -75,10 +71,7 @@ export const storeCommands = [
         ? (await import('../house/offline-state.ts')).verifyWhole(options)
         : (await import('#state/operations.ts')).verifyBackup(resolve(file)),
     text: (result) => [`${result.ok ? 'whole' : 'DAMAGED'}: ${contentText(result)}`, ...foundText(result)],
-    failure: ({ ok }, { file }) =>
-      ok
-        ? undefined
-        : new AppError('conflict', `${file === undefined ? 'the state' : resolve(file)} is damaged`),
+    failure: ({ ok }, { file }) => !ok && `${file === undefined ? 'the state' : resolve(file)} is damaged`,
   }),
   defineCommand({
     name: 'store migrate',

@@ -145,8 +145,8 @@ export const accessOperations = [
       return [
         pictured(`${about} ${verdict} ${kind} ${subject} ${name}`.trimEnd()),
         table(found.reasons, ['gate: subject', 'allowed', 'because', 'source']),
-        ...(hidden.length > 0 ? [pictured(`hidden fields: ${hidden.join(', ')}`)] : []),
-        ...(masked.length > 0 ? [pictured(`masked fields: ${masked.join(', ')}`)] : []),
+        hidden.length > 0 && pictured(`hidden fields: ${hidden.join(', ')}`),
+        masked.length > 0 && pictured(`masked fields: ${masked.join(', ')}`),
       ]
     },
   }),

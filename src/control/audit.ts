@@ -131,16 +131,13 @@ export const auditOperations = [
       const where = writers ? `of ${writers.length} daemons in the database` : `in ${files} files`
       return [
         `${ok ? 'whole' : 'NOT WHOLE'}: ${lines} lines ${where}; ${signed} of ${last} are signed`,
-        ...(before === undefined
-          ? []
-          : [
-              `${last - from + 1} of them were read now, all of them last at ${before}; --from-start reads all`,
-            ]),
-        ...(writers ?? []).map(
+        before !== undefined &&
+          `${last - from + 1} of them were read now, all of them last at ${before}; --from-start reads all`,
+        writers?.map(
           (one) =>
             `  ${pictured(one.name)} (${one.id}): lines ${one.first} to ${one.last}${read(one)}, signed to ${one.signed}`,
         ),
-        ...foundText(found),
+        foundText(found),
       ]
     },
   }),

@@ -1,5 +1,6 @@
 /** Makes a command from its description: its words, options and arguments come from the schema of its input. */
 import { Argument, InvalidArgumentError, Option } from 'commander'
+import { AppError } from '#leaf/errors.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { momentOf } from '#leaf/moments.ts'
 import type { Command } from './command.ts'
@@ -42,11 +43,15 @@ export function addCommand<Options extends { readonly json: boolean }>(
     const result = await known.run(params, options, pages)
     if (result === undefined) return
     print(options.json, result, () => {
-      if (typeof text === 'function') return [text(result, params)].flat().join('\n')
+      if (typeof text === 'function')
+        return [text(result, params)]
+          .flat(2)
+          .filter((line) => typeof line === 'string')
+          .join('\n')
       return text ? table(result as [], text) : facts(result as object)
     })
     const failure = known.failure?.(result as {}, params)
-    if (failure) throw failure
+    if (failure) throw new AppError('conflict', failure)
   })
 }
 

@@ -1,5 +1,4 @@
 /** Describes commands: what each takes, as a schema that says how a command line asks for it, and what it prints. */
-import type { AppError } from '#leaf/errors.ts'
 import type { TextColumn } from './terminal.ts'
 
 /** The input of a command: the schema of an object, with the command-line form of each member. */
@@ -105,9 +104,11 @@ type ColumnsOf<Result> = unknown extends Result
     ? readonly TextColumn<Row>[]
     : never
 
+type Line = string | readonly string[] | false | null | undefined
+
 interface Worded<Result, Params> {
-  /** Returns a text, or its lines. */
-  text(result: Result, params: Params): string | readonly string[]
+  /** Returns a text, or its lines; what is no text is left out. */
+  text(result: Result, params: Params): string | readonly Line[]
 }
 
 /** What is made of all commands of a program. */
@@ -128,8 +129,8 @@ export interface RunnableCommand<
   readonly name: string
   /** Runs the command; an undefined result is not printed. */
   run(params: Params, options: Options, pages: ProgramPages): Promise<Result>
-  /** Returns why the command fails after printing, so that a job sees it in the exit code; undefined when all is well. */
-  failure?(result: NonNullable<Result>, params: Params): AppError | undefined
+  /** Returns why the command fails after printing, so that a job sees it in the exit code; false when all is well. */
+  failure?(result: NonNullable<Result>, params: Params): string | false
 }
 
 /** Returns the function that defines commands of a program with such options, so that their code gets the type of its input. */

@@ -46,7 +46,7 @@ const sell = defineCommand({
     if (name === 'bug') throw new TypeError('a slip')
     return { name, count, to, shop: shop ?? null, ...rest }
   },
-  failure: ({ count }) => (count === 0 ? new AppError('conflict', 'nothing was sold') : undefined),
+  failure: ({ count }) => count === 0 && 'nothing was sold',
 })
 
 const list = defineCommand({
