@@ -18,20 +18,6 @@ import { sourceCommands } from './sources.ts'
 import { storeCommands } from './store.ts'
 import { passwordCommand } from './users.ts'
 
-/** The commands that do more than run one operation and print its answer. */
-const odd: readonly RunnableCommand<never, unknown, Options>[] = [
-  ...auditCommands,
-  ...documentCommands,
-  doctorCommand,
-  ...installCommands,
-  ...promptCommands,
-  serveCommand,
-  ...siteCommands,
-  ...sourceCommands,
-  ...storeCommands,
-  passwordCommand,
-]
-
 /** The commands in the order of help: the commands of a group under its word, or single commands without a group. */
 const outline: readonly (readonly [words: string, group?: string, does?: string])[] = [
   ['serve init check migrate reload schema status metrics'],
@@ -68,20 +54,6 @@ const outline: readonly (readonly [words: string, group?: string, does?: string]
   ['doctor install uninstall manual completion'],
 ]
 
-/** What the manual page tells behind the exit codes. */
-const sections = {
-  ENVIRONMENT: {
-    ASSISTANT_CORE_SITE: 'The folder of the site.',
-    ASSISTANT_CORE_STATE: 'The folder of the state.',
-    ASSISTANT_CORE_PUBLIC_URL: 'The address that clients use.',
-    NO_COLOR: 'When set, nothing is printed in colour.',
-  },
-  SIGNALS: {
-    SIGHUP: 'The daemon reads its site again; one that was started on a terminal stops.',
-    'SIGTERM, SIGINT': 'The daemon lets running requests end and stops.',
-  },
-}
-
 /** Makes the program with every command. */
 export function createProgram(every: Readonly<Record<string, Operation>> = operations) {
   const asked = Object.values(every).filter(({ does }) => does !== undefined)
@@ -91,10 +63,34 @@ export function createProgram(every: Readonly<Record<string, Operation>> = opera
     version,
     options: globalOptions,
     read: readOptions,
-    commands: [...odd, ...asked.map(commandOf)],
+    commands: [
+      // These do more than run one operation and print its answer.
+      ...auditCommands,
+      ...documentCommands,
+      doctorCommand,
+      ...installCommands,
+      ...promptCommands,
+      serveCommand,
+      ...siteCommands,
+      ...sourceCommands,
+      ...storeCommands,
+      passwordCommand,
+      ...asked.map(commandOf),
+    ],
     outline,
     exits: { 78: 'The site is wrong; every fault is on standard error as file:line:column path: fault.' },
-    sections,
+    sections: {
+      ENVIRONMENT: {
+        ASSISTANT_CORE_SITE: 'The folder of the site.',
+        ASSISTANT_CORE_STATE: 'The folder of the state.',
+        ASSISTANT_CORE_PUBLIC_URL: 'The address that clients use.',
+        NO_COLOR: 'When set, nothing is printed in colour.',
+      },
+      SIGNALS: {
+        SIGHUP: 'The daemon reads its site again; one that was started on a terminal stops.',
+        'SIGTERM, SIGINT': 'The daemon lets running requests end and stops.',
+      },
+    },
     after:
       'Exit codes: 0 done, 1 failed, 2 wrong usage, 78 bad configuration.\nShapes of --json: src/cli/README.md. Manual page: assistant-core manual | man -l -',
   })

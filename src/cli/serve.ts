@@ -59,20 +59,19 @@ function inheritedSocket(): { listeningFd?: number } {
 
 /** Shows the person at the terminal the next steps. */
 async function welcome({ services }: Daemon, site: string): Promise<void> {
-  const url = services.publicUrl()
   const made = await services.firstSignIn()
-  const lines = [``, `assistant-core listens at ${url}`]
-  if (made)
-    lines.push(
-      `  sign in as   ${made.user}`,
-      `  password     ${made.password}   (shown this once; change it with: ${programFor(site)} users passwd ${made.user} --password-stdin)`,
-    )
-  if (services.site.current().people.users.size === 0) lines.push(`  ${firstPerson(programFor(site))}`)
-  lines.push(
+  const program = programFor(site)
+  const lines = [
+    ``,
+    `assistant-core listens at ${services.publicUrl()}`,
+    made && `  sign in as   ${made.user}`,
+    made &&
+      `  password     ${made.password}   (shown this once; change it with: ${program} users passwd ${made.user} --password-stdin)`,
+    services.site.current().people.users.size === 0 && `  ${firstPerson(program)}`,
     `  MCP endpoint ${services.mcpUrl()}`,
     `  connect      claude mcp add --transport http assistant ${services.mcpUrl()}`,
     `               or add that URL as a connector in Claude, ChatGPT, Cursor or VS Code; the browser opens for sign-in`,
     ``,
-  )
-  tell(lines.join('\n'))
+  ]
+  tell(lines.filter((line) => typeof line === 'string').join('\n'))
 }

@@ -21,29 +21,22 @@ export type ParamsOf<Schema> = Schema extends { readonly enum: readonly (infer V
               }
             : Readonly<Record<string, unknown>>
 
-/** The type of a flag's value by the word in its brackets; every other word is a text, and a flag without one is a boolean. */
-const kinds = {
-  count: { type: 'integer' },
-  duration: { type: 'integer' },
-  moment: { type: 'integer' },
-  number: { type: 'integer' },
-  seq: { type: 'integer' },
-  version: { type: 'integer' },
-  // Successive words are one text.
-  'words...': { type: 'string' },
-  'name=value': { type: 'object' },
-} as const
+/** What follows a flag, by the word in its brackets: these are whole numbers; a flag without a word is a boolean. */
+const numbers = ['count', 'duration', 'moment', 'number', 'seq', 'version'] as const
 
-type Kinds = typeof kinds
 type Flags<Told> = Told extends `${infer Found}: ${string}` ? Found : Told
 type Word<Found> = Found extends `${string}<${infer One}>` | `${string}[${infer One}]` ? One : never
 type Kind<One> = [One] extends [never]
   ? { readonly type: 'boolean' }
-  : One extends keyof Kinds
-    ? Kinds[One]
-    : One extends `${string}...`
-      ? { readonly type: 'array'; readonly items: { readonly type: 'string' } }
-      : { readonly type: 'string' }
+  : One extends (typeof numbers)[number]
+    ? { readonly type: 'integer' }
+    : One extends 'name=value'
+      ? { readonly type: 'object' }
+      : One extends 'words...'
+        ? { readonly type: 'string' }
+        : One extends `${string}...`
+          ? { readonly type: 'array'; readonly items: { readonly type: 'string' } }
+          : { readonly type: 'string' }
 type Flagged<Told> = Kind<Word<Flags<Told>>> & { readonly 'x-asked': Told }
 type Schema<Member> = Member extends string ? Flagged<Member> : Member
 type Placed<Members> = {
@@ -59,11 +52,10 @@ export function asks<const Told extends string, const Rest extends Input>(
   rest: Rest,
 ): Flagged<Told> & Rest {
   const word = /[<[](.+)[>\]]$/.exec(told.split(': ')[0]!)?.[1]
-  const kind = Object.hasOwn(kinds, word ?? '')
-    ? kinds[word as keyof Kinds]
-    : word?.endsWith('...')
-      ? { type: 'array', items: { type: 'string' } }
-      : { type: word === undefined ? 'boolean' : 'string' }
+  const number = numbers.some((one) => one === word) && 'integer'
+  // Several words are one text, where nothing else is said.
+  const list = word?.endsWith('...') && word !== 'words...' && { type: 'array', items: { type: 'string' } }
+  const kind = list || { type: number || (!word ? 'boolean' : word === 'name=value' ? 'object' : 'string') }
   return { ...kind, ...rest, 'x-asked': told } as unknown as Flagged<Told> & Rest
 }
 

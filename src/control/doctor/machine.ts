@@ -85,10 +85,10 @@ const checks: Checks<ReadPatient> = {
   'site.test_settings': ({ settings }) => {
     if (!settings) return undefined
     const on = [
-      ...(settings.oauth.skip_authorization ? ['oauth.skip_authorization is on'] : []),
-      ...(settings.oauth.developer_mode ? ['oauth.developer_mode is on'] : []),
-      ...(settings.rate_limits.enabled ? [] : ['rate_limits.enabled is off']),
-    ]
+      settings.oauth.skip_authorization && 'oauth.skip_authorization is on',
+      settings.oauth.developer_mode && 'oauth.developer_mode is on',
+      !settings.rate_limits.enabled && 'rate_limits.enabled is off',
+    ].filter((one) => one !== false)
     if (on.length === 0) return fine('nothing that is for tests only is on')
     const cause = 'this is for tests only and takes protection away'
     return warning(on.join(', '), cause, 'give these settings their defaults')
