@@ -82,10 +82,8 @@ export const accessOperations = [
       const ofEffect = (effect: EffectName): Reason => reasonOf('power', catalogue.effect(principal, effect))
       const ofDoctype = async (doctype: string) => {
         const { actions, ...fields } = await explainAccess(documents, principal, doctype, name)
-        return {
-          ...fields,
-          reasons: actions.map(({ action: subject, ...rest }): Reason => ({ subject, ...rest })),
-        }
+        const reasons = actions.map(({ action, ...rest }): Reason => ({ subject: action, ...rest }))
+        return { ...fields, reasons }
       }
       if (subject === undefined) {
         const row = (subject: string, kind: string, reasons: readonly Reason[], action?: string) => {
@@ -93,12 +91,13 @@ export const accessOperations = [
           const { because, source } = allowed[0] ?? reasons[0]!
           return { subject, kind, actions: allowed.map((one) => action ?? one.subject), because, source }
         }
-        const doctypes = [...platform.doctypes.keys()]
         const subjects = [
           ...tools.map((tool) => row(tool.name, 'tool', [ofTool(tool)], 'call')),
           ...effectNames.map((effect) => row(effect, 'power', [ofEffect(effect)], 'use')),
           ...(await Promise.all(
-            doctypes.map(async (one) => row(one, 'doctype', (await ofDoctype(one)).reasons)),
+            [...platform.doctypes.keys()].map(async (one) =>
+              row(one, 'doctype', (await ofDoctype(one)).reasons),
+            ),
           )),
         ]
         return { ...asked, gates, subjects: subjects.sort((a, b) => (a.subject < b.subject ? -1 : 1)) }
@@ -133,14 +132,8 @@ export const accessOperations = [
         const rows = table(found.subjects, columns('subject, allowed: actions, because, source'))
         return [pictured(about), ...why, rows]
       }
-      const {
-        allowed,
-        kind,
-        subject,
-        name = '',
-        hidden_fields: hidden = [],
-        masked_fields: masked = [],
-      } = found
+      const { allowed, kind, subject, name = '' } = found
+      const { hidden_fields: hidden = [], masked_fields: masked = [] } = found
       const verdict = allowed ? (kind === 'tool' ? 'may call' : 'may use') : 'may not use'
       return [
         pictured(`${about} ${verdict} ${kind} ${subject} ${name}`.trimEnd()),

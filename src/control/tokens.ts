@@ -75,16 +75,25 @@ export const tokenOperations = [
     needs: ['tokens', 'usage', 'clock'],
     run: async ({ user, client, limit = 100, after }, { tokens, usage, clock }) => {
       const found = await tokens.list(of(user, client), { limit, after })
-      return Promise.all(
-        found.map(async (token) => {
-          const { lastUsedAt, calls } = await usage.of([token.family])
-          return {
-            ...tokenView(token, clock.now()),
-            last_used: lastUsedAt ? isoTime(lastUsedAt) : null,
-            calls,
-          }
-        }),
-      )
+      const now = clock.now()
+      const view = async (token: AccessToken) => {
+        const { lastUsedAt, calls } = await usage.of([token.family])
+        return {
+          token: token.id,
+          user: token.user,
+          client: token.client,
+          client_name: token.clientName,
+          // Expiry is stored nowhere (specification §3.1): it is computed when somebody looks.
+          status: token.status === 'Active' && token.expiresAt < now ? 'Expired' : token.status,
+          scope: token.scopes.join(' '),
+          issued: isoTime(token.issuedAt),
+          expires: isoTime(token.expiresAt),
+          addresses: token.addresses ?? [],
+          last_used: lastUsedAt ? isoTime(lastUsedAt) : null,
+          calls,
+        }
+      }
+      return Promise.all(found.map(view))
     },
     // A full page says how to go on.
     text: (list, { limit = 100 }) => {
@@ -147,19 +156,4 @@ export const tokenOperations = [
 /** Makes a filter. Users are stored in lower case; people type addresses as they like. */
 function of(user: string | undefined, client: string | undefined) {
   return { ...(user && { user: user.toLowerCase() }), ...(client && { client }) }
-}
-
-function tokenView(token: AccessToken, now: number) {
-  return {
-    token: token.id,
-    user: token.user,
-    client: token.client,
-    client_name: token.clientName,
-    // Expiry is stored nowhere (specification §3.1): it is computed when somebody looks.
-    status: token.status === 'Active' && token.expiresAt < now ? 'Expired' : token.status,
-    scope: token.scopes.join(' '),
-    issued: isoTime(token.issuedAt),
-    expires: isoTime(token.expiresAt),
-    addresses: token.addresses ?? [],
-  }
 }

@@ -4,6 +4,7 @@ import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
 import { forgetViews } from '../users/accounts.ts'
 import { asks, takes } from '#commands/description.ts'
+import type { Services } from '../house/services.ts'
 import { defineOperation, type Needs } from './operation.ts'
 import { columns, countsText, table } from '#commands/terminal.ts'
 
@@ -12,9 +13,6 @@ const user = asks('<user>', { minLength: 1 })
 const linking = ['links', 'publicUrl', 'settings'] as const
 /** The services that end what acts for a user. */
 const access = ['sessions', 'links', 'apiKeys', 'tokens', 'suspended', 'tasks'] as const
-/** The services that end all access of a user, and the proofs of who they are. */
-const ending = [...access, 'people', 'passwords', 'accounts', 'audit'] as const
-type Linking = Needs<(typeof linking)[number]>
 /** Seconds that a link lasts by default. */
 const linkSeconds = 259_200
 const seconds = asks('--ttl <duration>: when the link ends, such as 7d; 3 days if not given', {
@@ -89,7 +87,7 @@ export const userOperations = [
       everything:
         '--everything: somebody else got in, or their address at your company is somebody else’s now: end their password, second factors, sign-ins, API keys, apps and tokens now, and forget whom your company meant by them',
     }),
-    needs: [...linking, ...ending],
+    needs: [...linking, ...access, 'people', 'passwords', 'accounts', 'audit'],
     run: async (params, taken) => {
       const request = { ...params, purpose: 'reset', secondFactor: params.second_factor ?? false } as const
       if (!params.everything) return linkFor(request, taken)
@@ -144,8 +142,8 @@ interface Link {
 }
 
 async function linkFor(
-  request: Omit<Parameters<Linking['links']['make']>[0], 'seconds'> & { readonly seconds?: number },
-  { links, publicUrl, settings }: Linking,
+  request: Omit<Parameters<Services['links']['make']>[0], 'seconds'> & { readonly seconds?: number },
+  { links, publicUrl, settings }: Needs<(typeof linking)[number]>,
 ): Promise<Link> {
   if (!settings().login.passwords) throw new AppError('invalid', 'passwords are off (login.passwords)')
   const { secret, link } = await links.make({ ...request, seconds: request.seconds ?? linkSeconds })

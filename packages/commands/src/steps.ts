@@ -50,15 +50,14 @@ export async function carryOut(
 export function ownStep([what, text, mode]: OwnFile): Step {
   const found = contentOf(what)
   if (found === text) return { action: 'keep', what, why: 'is up to date' }
-  const replaces = found !== undefined && { why: 'replaces another version' }
-  return { action: 'write', what, ...replaces, do: () => put(what, text, mode) }
+  const why = found === undefined ? undefined : 'replaces another version'
+  return { action: 'write', what, why, do: () => put(what, text, mode) }
 }
 
 /** Makes the step of what is written once, and belongs to the operator from then on: a text, or what `write` writes. */
 export function onceStep(what: string, write: string | (() => Promise<unknown>), why?: string): Step {
   if (existsSync(what)) return { action: 'keep', what, why: 'is yours' }
-  const make = typeof write === 'string' ? () => put(what, write) : write
-  return { action: 'write', what, ...(why !== undefined && { why }), do: make }
+  return { action: 'write', what, why, do: typeof write === 'string' ? () => put(what, write) : write }
 }
 
 /** Makes the step that removes a file which is as it was written. */
