@@ -33,7 +33,7 @@ const afterUpgrade = `To take this version into use:
 const afterUninstall = `Left as they are: ${siteInUnits}, /var/lib/assistant-core*, /var/backups/assistant-core, the user assistant-core.`
 
 const flags = {
-  systemd: '--systemd: as a systemd service',
+  systemd: '--systemd!: as a systemd service',
   root: '--root <folder>: into this folder instead of /, for images; runs no program',
   dryRun: '--dry-run: only print what would be done',
   yes: '-y, --yes: do not ask on a terminal',
@@ -45,7 +45,7 @@ export const installCommands = [
     name: 'install',
     does: 'set this machine up: user, folders, a first site, service, backup timer, manual page',
     examples: ['install --systemd --dry-run', 'install --systemd'],
-    input: takes({ template: templateFlag, ...flags }, 'systemd'),
+    input: takes({ template: templateFlag, ...flags }),
     run: ({ template, ...wish }, options, pages) => {
       // This is checked before anything is written: a site means that an installation is upgraded.
       const isUpgrade = existsSync(join(wish.root ?? '', siteInUnits))
@@ -57,7 +57,7 @@ export const installCommands = [
     name: 'uninstall',
     does: 'remove what install wrote; site, state, backups and what you changed stay',
     examples: ['uninstall --systemd --dry-run'],
-    input: takes(flags, 'systemd'),
+    input: takes(flags),
     run: (wish, options, pages) =>
       carryOut(uninstallSteps(wish.root, pages.manual()), wish, options, afterUninstall),
   }),

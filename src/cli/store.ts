@@ -96,10 +96,9 @@ export const storeCommands = [
     name: 'store copy',
     does: 'carry the whole state to the other kind of store and compare what arrived; stop the service first, and set store.kind afterwards',
     examples: ['store copy --to postgres', 'store copy --to embedded --json'],
-    input: takes(
-      { to: asks('--to <kind>: where to; it must hold no state yet', { enum: ['postgres', 'embedded'] }) },
-      'to',
-    ),
+    input: takes({
+      to: asks('--to <kind>!: where to; it must hold no state yet', { enum: ['postgres', 'embedded'] }),
+    }),
     run: async ({ to }, options) =>
       (await import('../house/offline-state.ts')).copyState(options, to, progressBar('copy')),
     text: ({ collections, documents, from, to }) => [

@@ -12,15 +12,12 @@ export const apiKeyOperations = [
     does: 'make an API key and print it with its secret, once',
     examples: ['api-keys create --user sales@example.com --label "nightly report" --ttl 90d'],
     writes: true,
-    input: takes(
-      {
-        user: asks('--user <user>: whom the key acts as', { minLength: 1 }),
-        label: asks('--label <text>: what it is for', { maxLength: 200 }),
-        seconds: asks('--ttl <duration>: when it ends, such as 90d or 3600 (seconds)', { minimum: 1 }),
-        addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
-      },
-      'user',
-    ),
+    input: takes({
+      user: asks('--user <user>!: whom the key acts as', { minLength: 1 }),
+      label: asks('--label <text>: what it is for', { maxLength: 200 }),
+      seconds: asks('--ttl <duration>: when it ends, such as 90d or 3600 (seconds)', { minimum: 1 }),
+      addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
+    }),
     needs: ['apiKeys'],
     run: async (params, { apiKeys }) => {
       const { key, secret } = await apiKeys.create(params)

@@ -155,13 +155,10 @@ export const auditOperations = [
     does: 'have this daemon sign for another one that writes the same log, by the id that verify names',
     examples: ['audit accept-writer --reason "the second daemon, set up today" -- op6Rl2xhxgx7rpOb'],
     writes: true,
-    input: takes(
-      {
-        writer: asks('<daemon>', { minLength: 1 }),
-        reason: asks('--reason <text>: why it is known; it is kept in the log', { minLength: 1 }),
-      },
-      'reason',
-    ),
+    input: takes({
+      writer: asks('<daemon>', { minLength: 1 }),
+      reason: asks('--reason <text>!: why it is known; it is kept in the log', { minLength: 1 }),
+    }),
     needs: ['audit'],
     run: async ({ writer, reason }, { audit }, { actor }) => audit.acceptWriter(writer, actor, reason),
     text: ({ id, name }) =>
@@ -172,10 +169,9 @@ export const auditOperations = [
     does: 'answer for what is missing from the log, so that it is a fault no more',
     examples: ['audit accept-loss --reason "the disk of 12 May was replaced"'],
     writes: true,
-    input: takes(
-      { reason: asks('--reason <text>: why it is missing; it is kept in the log', { minLength: 1 }) },
-      'reason',
-    ),
+    input: takes({
+      reason: asks('--reason <text>!: why it is missing; it is kept in the log', { minLength: 1 }),
+    }),
     needs: ['audit'],
     run: async ({ reason }, { audit }, { actor }) => ({
       accepted: await audit.acceptLosses(actor, reason),
@@ -189,14 +185,11 @@ export const auditOperations = [
     does: 'say what became of a change in a source that verify names, of which nobody else will ever know',
     examples: ['audit accept-outcome --reason "row 7 has the new price" -- 0iWzKk5tzQ2TzXK0 done'],
     writes: true,
-    input: takes(
-      {
-        intention: asks('<id>: of its intention', { minLength: 1 }),
-        outcome: asks('<end>: what became of it', { enum: ['done', 'not-done'] }),
-        reason: asks('--reason <text>: how it is known; it is kept in the log', { minLength: 1 }),
-      },
-      'reason',
-    ),
+    input: takes({
+      intention: asks('<id>: of its intention', { minLength: 1 }),
+      outcome: asks('<end>: what became of it', { enum: ['done', 'not-done'] }),
+      reason: asks('--reason <text>!: how it is known; it is kept in the log', { minLength: 1 }),
+    }),
     needs: ['site'],
     run: async ({ intention, outcome, reason }, { site }, { actor }) => {
       const { acceptOutcome } = await import('../documents/told-outcomes.ts')

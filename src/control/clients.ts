@@ -7,9 +7,7 @@ import { defineOperation } from './operation.ts'
 import { columns, table } from '#commands/terminal.ts'
 import { clientOf } from './whose.ts'
 
-/** A client's name and metadata, which `oauth/clients/client-metadata.ts` checks by RFC 7591 §2. */
 const client_id = '<client_id>'
-const name = '--name <name>: the name that users see'
 
 /** The operations on the OAuth clients that this server knows. */
 export const clientOperations = [
@@ -21,19 +19,15 @@ export const clientOperations = [
     ],
     writes: true,
     // The addresses are required, because no default could be right: codes are sent there.
-    input: takes(
-      {
-        name,
-        redirect_uris: '--redirect-uri <uri...>: where codes may be sent; repeatable',
-        auth_method: asks(
-          '--auth-method <method>: none, client_secret_basic, client_secret_post or private_key_jwt',
-          { default: 'none' },
-        ),
-        jwks_uri: "--jwks-uri <url>: where the client's public keys are, for private_key_jwt",
-      },
-      'name',
-      'redirect_uris',
-    ),
+    input: takes({
+      name: '--name <name>!: the name that users see',
+      redirect_uris: '--redirect-uri <uri...>!: where codes may be sent; repeatable',
+      auth_method: asks(
+        '--auth-method <method>: none, client_secret_basic, client_secret_post or private_key_jwt',
+        { default: 'none' },
+      ),
+      jwks_uri: "--jwks-uri <url>: where the client's public keys are, for private_key_jwt",
+    }),
     // The rules are those of dynamic registration.
     needs: ['clients', 'settings'],
     run: async (params, { clients, settings }) => {
@@ -75,7 +69,7 @@ export const clientOperations = [
     writes: true,
     input: takes({
       client_id,
-      name,
+      name: '--name <name>: the name that users see',
       redirect_uris: '--redirect-uri <uri...>: all redirect URIs, in the place of those it has; repeatable',
     }),
     needs: ['clients', 'settings'],
@@ -132,6 +126,7 @@ export const clientOperations = [
   }),
 ] as const
 
+/** Checks a client's name and metadata by RFC 7591 §2. */
 async function describe(
   params: { name: string; redirect_uris: readonly string[]; auth_method?: string; jwks_uri?: string },
   settings: Settings,

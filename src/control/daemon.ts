@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { AppError } from '#leaf/errors.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 import { readiness } from '../http/health-endpoint.ts'
 import { faultText } from '#site/site-files.ts'
 import { takes } from '#commands/description.ts'
@@ -66,7 +67,7 @@ export const daemonOperations = [
   defineOperation({
     // Tells how that request arrived; null when it did not.
     name: 'doctor.arrival',
-    input: takes({ nonce: { type: 'string' } }, 'nonce'),
+    input: objectWith({ nonce: { type: 'string' } }),
     needs: ['probe'],
     run: ({ nonce }, { probe }) => Promise.resolve({ arrival: probe.arrival(nonce) ?? null }),
   }),

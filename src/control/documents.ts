@@ -13,19 +13,16 @@ const text = { type: 'string' } as const
 const object = { type: 'object' } as const
 
 /** The input of an export; its command writes the text as it comes. */
-export const exportInput = takes(
-  {
-    doctype: '<doctype>',
-    user: '--user <user>: as this user, who gets what they may read',
-    format: asks('--format <format>: csv: a table (RFC 4180); jsonl: one whole document a line', {
-      enum: ['csv', 'jsonl'],
-      default: 'csv',
-    }),
-    fields: '--fields <fields>: only these fields, with commas',
-    filters: '--filters <json>: only documents that pass these, as list_documents takes them',
-  },
-  'user',
-)
+export const exportInput = takes({
+  doctype: '<doctype>',
+  user: '--user <user>!: as this user, who gets what they may read',
+  format: asks('--format <format>: csv: a table (RFC 4180); jsonl: one whole document a line', {
+    enum: ['csv', 'jsonl'],
+    default: 'csv',
+  }),
+  fields: '--fields <fields>: only these fields, with commas',
+  filters: '--filters <json>: only documents that pass these, as list_documents takes them',
+})
 
 /** The operations that bring documents in from files and out again. */
 export const documentOperations = [

@@ -76,12 +76,9 @@ export async function runOperation(
 
 /** Throws AppError `invalid` for parameters that do not fit, before anything is tried or audited. */
 async function requireFit(input: Input, params: unknown): Promise<void> {
-  const { required = [], minProperties = 0 } = input as {
-    required?: readonly string[]
-    minProperties?: number
-  }
+  const mustSay = 'minProperties' in input || (input['required'] as readonly string[]).length > 0
   // Most commands say nothing, and do without the compiler of schemas.
-  if (required.length === 0 && minProperties === 0 && JSON.stringify(params) === '{}') return
+  if (!mustSay && JSON.stringify(params) === '{}') return
   const { compileSchema, problemsText } = await import('#leaf/schema.ts')
   const problems = compileSchema(input)(params)
   if (problems.length > 0) throw new AppError('invalid', problemsText(problems))

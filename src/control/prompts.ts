@@ -1,4 +1,5 @@
 import { AppError } from '#leaf/errors.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 import type { PromptMethod, PromptMethods } from '../library/prompt-methods.ts'
 import { promptRows } from '../library/prompts/prompt-rows.ts'
 import { promptStatuses } from '../library/words.ts'
@@ -61,10 +62,9 @@ export const promptOperations = [
   defineOperation({
     // Its command shows files as well, which need not be part of the site. No use is counted.
     name: 'prompts.preview',
-    input: takes(
-      { prompt: { type: 'string' }, arguments: { type: 'object' }, user: { type: 'string' } },
-      'prompt',
-      'arguments',
+    input: objectWith(
+      { prompt: { type: 'string' }, arguments: { type: 'object' } },
+      { user: { type: 'string' } },
     ),
     needs: ['site', 'people'],
     run: async (params, taken) => {
@@ -121,7 +121,7 @@ export const promptOperations = [
     name: 'prompts.duplicate',
     does: 'make a private copy of a prompt for a user',
     examples: ['prompts duplicate sales_analysis --user sales@example.com'],
-    input: takes({ prompt_id, user: '--user <user>: whose copy it is' }, 'user'),
+    input: takes({ prompt_id, user: '--user <user>!: whose copy it is' }),
   }),
 ] as const
 

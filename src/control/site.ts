@@ -1,4 +1,6 @@
 import { AppError } from '#leaf/errors.ts'
+import { objectWith } from '#leaf/object-schema.ts'
+import { word } from '#leaf/setting-types.ts'
 import { vitalServices } from './daemon.ts'
 import { takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
@@ -49,7 +51,7 @@ export const siteOperations = [
   defineOperation({
     // Finds records that do not fit a site as it is now in a folder (given by its absolute path); changes nothing.
     name: 'site.state_problems',
-    input: takes({ site: { type: 'string', minLength: 1 } }, 'site'),
+    input: objectWith({ site: word }),
     needs: ['store', 'audit', 'clock'],
     run: async ({ site }, { store, audit, clock }) => {
       const { stateProblems } = await import('../documents/state-problems.ts')
@@ -71,12 +73,9 @@ export const siteOperations = [
 type Status = Awaited<ReturnType<typeof statusOf>>
 
 /** Tells of the connections to a shared database, and what all daemons may hold. */
-function connectionsText(counts: Status['state']['connections']): string[] {
-  if (!counts) return []
+function connectionsText(counts: NonNullable<Status['state']['connections']>): string {
   const { open, most, given, daemons } = counts
-  return [
-    `database      ${open} of ${most} connections; ${daemons} daemons may hold ${daemons * most} of ${given}`,
-  ]
+  return `database      ${open} of ${most} connections; ${daemons} daemons may hold ${daemons * most} of ${given}`
 }
 
 /** Prints a line for each part, and its faults below; a healthy service fills one screen. */
@@ -97,7 +96,7 @@ function statusText({ version, daemon, site, state, audit, ...rest }: Status): s
     ...problems('own tool', rest.own_tools, ({ fault, since }) => `${fault} (since ${since})`),
     ...pullText(site.pulled),
     `state         ${state.folder}   ${state.kind}, ${records} records, ${megabytes(state.bytes)}${building}`,
-    ...connectionsText(state.connections),
+    ...(state.connections ? [connectionsText(state.connections)] : []),
     ...daemonsText(rest.daemons, site.digest),
     ...problems(
       'nearly full',

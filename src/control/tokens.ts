@@ -21,19 +21,16 @@ export const tokenOperations = [
     ],
     writes: true,
     // The user has no default: a token always acts as somebody, with that user's rights.
-    input: takes(
-      {
-        user: '--user <user>: whom the token acts as',
-        client: '--client <id>: the client that gets it; a client of the command line without it',
-        seconds: asks('--ttl <duration>: how long the access token lasts, such as 3600 (seconds) or 12h', {
-          minimum: 1,
-        }),
-        scopes: '--scope <scope...>: scopes; repeatable',
-        addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
-        label: asks('--label <text>: what it is for', { maxLength: 200 }),
-      },
-      'user',
-    ),
+    input: takes({
+      user: '--user <user>!: whom the token acts as',
+      client: '--client <id>: the client that gets it; a client of the command line without it',
+      seconds: asks('--ttl <duration>: how long the access token lasts, such as 3600 (seconds) or 12h', {
+        minimum: 1,
+      }),
+      scopes: '--scope <scope...>: scopes; repeatable',
+      addresses: '--address <network...>: where it may be used from, such as 10.0.0.0/8; repeatable',
+      label: asks('--label <text>: what it is for', { maxLength: 200 }),
+    }),
     needs: ['settings', 'people', 'clients', 'tokens'],
     run: async (params, taken) => {
       const { commandLineClient } = await import('../oauth/clients/clients.ts')

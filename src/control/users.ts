@@ -1,5 +1,6 @@
 import { isoTime } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
+import { objectWith } from '#leaf/object-schema.ts'
 import { mayShutOut } from '../core/effects.ts'
 import { pages } from '../pages/pages.ts'
 import { forgetViews } from '../users/accounts.ts'
@@ -50,7 +51,7 @@ export const userOperations = [
     // Its command asks for the password, which no other user of the machine may read among arguments.
     name: 'users.passwd',
     writes: true,
-    input: takes({ user, password: { type: 'string' } }, 'password'),
+    input: objectWith({ user, password: { type: 'string' } }),
     // A new password often follows the theft of the old one, so its browser sessions end.
     needs: ['passwords', 'sessions'],
     run: async (params, { passwords, sessions }) => {

@@ -72,7 +72,7 @@ interface Member {
 /** Adds an option or an argument, and returns the function that reads its value. */
 function addMember(command: Command, schema: Member, required: boolean): () => unknown {
   const { type, enum: choices, default: unsaid, 'x-asked': asked } = schema
-  const [, flags = asked, does] = /^(.*?): (.*)$/.exec(asked) ?? []
+  const [, flags = asked, does] = /^(.*?)!?: (.*)$/.exec(asked) ?? []
   const reader =
     type === 'object'
       ? nameAndValue

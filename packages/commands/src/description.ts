@@ -24,7 +24,7 @@ export type ParamsOf<Schema> = Schema extends { readonly enum: readonly (infer V
 /** What follows a flag, by the word in its brackets: these are whole numbers; a flag without a word is a boolean. */
 const numbers = ['count', 'duration', 'moment', 'number', 'seq', 'version'] as const
 
-type Flags<Told> = Told extends `${infer Found}: ${string}` ? Found : Told
+type Flags<Told> = Told extends `${infer Found}!: ${string}` | `${infer Found}: ${string}` ? Found : Told
 type Word<Found> = Found extends `${string}<${infer One}>` | `${string}[${infer One}]` ? One : never
 type Kind<One> = [One] extends [never]
   ? { readonly type: 'boolean' }
@@ -40,18 +40,23 @@ type Kind<One> = [One] extends [never]
 type Flagged<Told> = Kind<Word<Flags<Told>>> & { readonly 'x-asked': Told }
 type Schema<Member> = Member extends string ? Flagged<Member> : Member
 type Placed<Members> = {
-  [Name in keyof Members]: Schema<Members[Name]> extends { readonly 'x-asked': `<${string}` } ? Name : never
+  [Name in keyof Members]: Schema<Members[Name]> extends {
+    readonly 'x-asked': `<${string}` | `${string}!: ${string}`
+  }
+    ? Name
+    : never
 }[keyof Members]
 
 /**
  * Makes a member that the command line asks for: its flag and, behind a colon, its help (`--user <user>: of this user`,
- * `-f, --follow: go on`). Without a dash it is positional: `<id>`, `[name]`, `<words...>`.
+ * `-f, --follow: go on`; `--user <user>!: of this user` must be given). Without a dash it is positional: `<id>`, `[name]`,
+ * `<words...>`.
  */
 export function asks<const Told extends string, const Rest extends Input>(
   told: Told,
   rest: Rest,
 ): Flagged<Told> & Rest {
-  const word = /[<[](.+)[>\]]$/.exec(told.split(': ')[0]!)?.[1]
+  const word = /[<[](.+)[>\]]!?$/.exec(told.split(': ')[0]!)?.[1]
   const number = numbers.some((one) => one === word) && 'integer'
   // Several words are one text, where nothing else is said.
   const list = word?.endsWith('...') && word !== 'words...' && { type: 'array', items: { type: 'string' } }
@@ -59,24 +64,21 @@ export function asks<const Told extends string, const Rest extends Input>(
   return { ...kind, ...rest, 'x-asked': told } as unknown as Flagged<Told> & Rest
 }
 
-/** Makes the input of a command: members in the form of `asks`, or schemas without a flag. Required: `<>` and the named ones. */
-export function takes<
-  const Members extends Readonly<Record<string, string | Input>>,
-  Required extends keyof Members & string = never,
->(
+/** Makes the input of a command: members in the form of `asks`, or schemas without a flag. */
+export function takes<const Members extends Readonly<Record<string, string | Input>>>(
   members: Members,
-  ...required: readonly Required[]
 ): {
   readonly type: 'object'
-  readonly required: readonly (Required | Placed<Members>)[]
+  readonly required: readonly Placed<Members>[]
   readonly properties: { readonly [Name in keyof Members]: Schema<Members[Name]> }
 } {
   const properties = Object.fromEntries(
     Object.entries(members).map(([name, one]) => [name, typeof one === 'string' ? asks(one, {}) : one]),
   )
-  const isPlaced = (name: string): boolean => String(properties[name]!['x-asked']).startsWith('<')
-  const all = [...required, ...Object.keys(members).filter(isPlaced)]
-  return { type: 'object', additionalProperties: false, required: all, properties } as never
+  const required = Object.keys(members).filter((name) =>
+    /^<|^[^:]*!: /.test(String(properties[name]!['x-asked'])),
+  )
+  return { type: 'object', additionalProperties: false, required, properties } as never
 }
 
 /** A command of the command line, as help, manual and completion show it. */

@@ -29,17 +29,14 @@ const sell = defineCommand({
   name: 'goods sell',
   does: 'sell something',
   examples: ['goods sell tea -n 2', 'goods sell tea --to "the neighbour"'],
-  input: takes(
-    {
-      name: '<name>',
-      count: asks('-n <count>: how many', { default: 1 }),
-      to: '--to <person>: who buys it',
-      since: '--since <moment>: when',
-      wrap: asks('--wrap <paper>: in what', { enum: ['brown', 'red'] }),
-      note: '--note <name=value>: what to write on it; repeatable',
-    },
-    'to',
-  ),
+  input: takes({
+    name: '<name>',
+    count: asks('-n <count>: how many', { default: 1 }),
+    to: '--to <person>!: who buys it',
+    since: '--since <moment>: when',
+    wrap: asks('--wrap <paper>: in what', { enum: ['brown', 'red'] }),
+    note: '--note <name=value>: what to write on it; repeatable',
+  }),
   run: async ({ name, count, to, ...rest }, { shop }) => {
     if (name === 'gold') throw new AppError('not_found', 'there is no gold')
     if (name === 'nothing') throw Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/till' })
