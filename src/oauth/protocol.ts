@@ -4,7 +4,7 @@
  * The files of this folder:
  * - Endpoints: `discovery-`, `registration-`, `pushed-request-`, `authorization-`, `token-` (with `grant-types/`),
  *   `revocation-`, `introspection-`, `userinfo-endpoint.ts`; `parts.ts` names what each needs, what they share on the
- *   wire is in `http-middleware.ts` and in `web/`, every path in `urls.ts`.
+ *   wire is in `http-middleware.ts` and in `#ui`, every path in `urls.ts`.
  * - Authentication: `client-authentication.ts` for clients, `bearer.ts` for callers of the MCP endpoint,
  *   which makes the `Principal`; `rate-limits.ts` and `cors.ts` stand before both.
  * - Storage: `records.ts` has the shapes; `clients.ts` and `client-documents.ts`, `grants.ts`,

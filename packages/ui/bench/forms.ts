@@ -1,8 +1,8 @@
-/** A form of 30 fields: shown, and read as a browser sends it. `node --import tsx packages/ui/bench/forms.ts [ROUNDS]` */
+/** A form of 30 fields: shown, drawn as HTML, and read as a browser sends it. `node --import tsx packages/ui/bench/forms.ts [ROUNDS]` */
 import { join } from 'node:path'
 import process from 'node:process'
 import { givenIn, type Reader, shownForm, type TypedField } from '#ui/forms.ts'
-import { messagesIn } from '#ui/pages.ts'
+import { createViews, messagesIn, readersOf } from '#ui/pages.ts'
 import { readParams } from '#ui/requests.ts'
 import { table } from '../../../bench/server-process.ts'
 
@@ -35,11 +35,19 @@ const timed = (work: () => unknown): string => {
 const read = (): Record<string, unknown> =>
   givenIn(readParams(new URLSearchParams(sent)), fields, { reader, values })
 if (Number(read()['field_1']) !== 1.5) throw new Error('a number was read wrong')
+const render = createViews({
+  folder: join(import.meta.dirname, '../test/views'),
+  readerOf: readersOf(messages),
+  globals: { scriptPath: '/forms.mjs', suggestionsPath: '/suggestions/' },
+  data: () => ({ zone: '', note: '' }),
+})
+const shown = shownForm(fields, { values, reader })
 const problems = ['field_1: must be a number, not "x"', 'field_2 is required']
 table(
   ['a form of 30 fields', 'µs'],
   [
     ['shown', timed(() => shownForm(fields, { values, reader }))],
+    ['drawn', timed(() => render(undefined, 'pay', { shown, fault: '', csrf: '' }))],
     ['read', timed(read)],
     ['shown again, with two problems', timed(() => shownForm(fields, { values, reader, problems }))],
   ],

@@ -1,6 +1,7 @@
 /** A page of somebody else's business, made of this package alone: drawn, sent by a browser, refused and read. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -166,6 +167,14 @@ describe('a page of this package alone', () => {
   it('fails where it names a word that no catalogue has', async () => {
     assert.equal((await fetch(`${url}/wrong-word`)).status, 500)
     assert.throws(() => render(undefined, 'wrong-word'), /no message "form.nothing"/)
+  })
+
+  it('draws forms and lists in words of the groups that its README names, and no others', () => {
+    const root = join(import.meta.dirname, '..')
+    const views = ['forms.njk', 'list.njk'].map((name) => readFileSync(join(root, 'src/views', name), 'utf8'))
+    const named = [...views.join('\n').matchAll(/\bt\('([a-z_]+)\./g)].map(([, group]) => group!)
+    const told = /words under ([^;]+);/.exec(readFileSync(join(root, 'README.md'), 'utf8'))![1]!
+    assert.deepEqual([...new Set(named)].sort(), told.match(/[a-z]+(?=`)/g)!.sort())
   })
 
   it('has a stylesheet, compressed once for everybody', async () => {
