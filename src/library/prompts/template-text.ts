@@ -1,5 +1,5 @@
 /** Changes template files as text, in place with their comments kept, or writes them anew. */
-import { isMap, isNode, isScalar, parseDocument, stringify, type Scalar } from 'yaml'
+import { isMap, isNode, isScalar, parseDocument, stringify, type Scalar, visit } from 'yaml'
 import { AppError } from '#leaf/errors.ts'
 import type { PromptArgument, PromptTemplate } from '../words.ts'
 
@@ -13,7 +13,7 @@ export function changedText(
 ): string {
   const text = new TextDecoder().decode(bytes).replaceAll('\r\n', '\n')
   const { begin, front, end, body } = partsOf(file, text)
-  return begin + changedYaml(front, fields) + end + body
+  return begin + changedYaml(file, front, fields) + end + body
 }
 
 /** Returns a template file's text with the content, engine and arguments of an older one, byte for byte. */
@@ -55,13 +55,23 @@ function linesOf(text: string, field: string): [number, number] | undefined {
   return [(pair.key as Scalar).range![0], line < 0 ? text.length : line + 1]
 }
 
-function changedYaml(text: string, fields: Readonly<Record<string, unknown>>): string {
+function changedYaml(file: string, text: string, fields: Readonly<Record<string, unknown>>): string {
   const document = parseDocument(text, { schema: 'core', version: '1.2' })
   for (const [name, value] of Object.entries(fields)) {
+    const anchor = anchorIn(document.get(name, true))
+    if (anchor !== undefined)
+      throw new AppError('conflict', `${file}: ${name} has a name (&${anchor}) by which other fields repeat it; edit the text`)
     if (value === undefined) document.delete(name)
     else document.set(name, value)
   }
   return document.toString(yamlStyle)
+}
+
+/** Returns a name by which other parts of a document may repeat a value or a part of it. */
+function anchorIn(value: unknown): string | undefined {
+  let anchor: string | undefined
+  if (isNode(value)) visit(value, { Value: (_, node) => void (anchor ??= node.anchor) })
+  return anchor
 }
 
 /** Returns arguments as the rows of a file, in the names of specification §2.7; defaults are left out. */
