@@ -23,7 +23,7 @@ interface Arriving {
 export class RunningCalls {
   readonly #store: Store
   readonly #audit: Audit
-  readonly #calls = new PassingMap<string, Map<Stop, Principal>>()
+  readonly #calls = new PassingMap<string, PassingMap<Stop, Principal>>()
   readonly #arriving = new PassingMap<Arriving, true>()
 
   constructor(store: Store, audit: Audit) {
@@ -38,8 +38,9 @@ export class RunningCalls {
   /** Counts a call as running until the returned function is called. */
   add(principal: Principal, id: RequestId, stop: Stop): () => void {
     const key = keyOf(principal, id)
-    const calls = this.#calls.get(key) ?? new Map<Stop, Principal>()
-    this.#calls.set(key, calls.set(stop, principal))
+    const calls = this.#calls.get(key) ?? new PassingMap<Stop, Principal>()
+    calls.set(stop, principal)
+    this.#calls.set(key, calls)
     return () => {
       calls.delete(stop)
       if (calls.size === 0) this.#calls.delete(key)

@@ -3,6 +3,9 @@ import { describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Agent, request } from 'node:http'
+import { Stop } from '#leaf/stop.ts'
+import { RunningCalls } from '../../src/mcp/running.ts'
+import { fullCollections } from '../helpers/full-collections.ts'
 import { skillOf, startServer } from './server.ts'
 import { echo } from './tools-for-tests.ts'
 
@@ -56,5 +59,28 @@ describe('abandoned handshakes', () => {
     const grown = heap() - before
     // Ten thousand sessions of even 200 bytes would be 2 MB.
     assert.ok(grown < 1_500_000, `${grown} bytes more than before`)
+  })
+})
+
+describe('what ran', () => {
+  it('leaves nothing to a full collection where all calls bear one id, which kept their requests until then', async () => {
+    const store = { hear: () => undefined }
+    const collections = async (ids: (call: number) => number): Promise<number> => {
+      const running = new RunningCalls(store as never, {} as never)
+      const leaving: (() => void)[] = []
+      let next = 0
+      return await fullCollections((count) => {
+        for (const end = next + count; next < end; next++) {
+          const principal = { user: 'sales@example.com', held: Array.from({ length: 100 }, () => next) }
+          leaving.push(running.add(principal as never, ids(next), new Stop()))
+          if (leaving.length > 16) leaving.shift()!()
+        }
+      })
+    }
+    const [one, own] = [await collections(() => 1), await collections((call) => call)]
+    assert.ok(
+      one <= own + 2,
+      `${one} full collections where the id is one, and ${own} where each has its own`,
+    )
   })
 })

@@ -1,10 +1,8 @@
 /** A map of what soon passes: it is a Map, and V8 keeps nothing of what was in it. */
 import assert from 'node:assert/strict'
-import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
-import { setImmediate, setTimeout } from 'node:timers/promises'
-import { collectGarbage } from '#leaf/garbage.ts'
 import { PassingMap } from '#leaf/passing-map.ts'
+import { fullCollections } from '../../../test/helpers/full-collections.ts'
 import * as fc from '../../../test/helpers/random.ts'
 
 describe('a map of what soon passes', () => {
@@ -41,35 +39,18 @@ describe('a map of what soon passes', () => {
   })
 
   it('needs no full collection for what has passed, as a Map does', async () => {
-    let full = 0
-    const watching = new PerformanceObserver((list) => {
-      for (const entry of list.getEntries() as unknown as { detail: { kind: number } }[])
-        if (entry.detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) full++
-    })
-    watching.observe({ entryTypes: ['gc'] })
-    const collections = async (
+    const collections = (
       map: Pick<Map<number, object>, 'set' | 'delete'> | PassingMap<number, object>,
-    ) => {
+    ): Promise<number> => {
       let next = 0
-      const pass = (count: number): void => {
+      return fullCollections((count) => {
         for (const end = next + count; next < end; next++) {
           map.set(next, { next, held: Array.from({ length: 20 }, () => next) })
           map.delete(next - 4)
         }
-      }
-      pass(1000)
-      await collectGarbage()
-      await setTimeout(10)
-      const before = full
-      for (let turn = 0; turn < 100; turn++) {
-        pass(10_000)
-        await setImmediate()
-      }
-      await setTimeout(10)
-      return full - before
+      })
     }
     const [own, plain] = [await collections(new PassingMap()), await collections(new Map<number, object>())]
-    watching.disconnect()
     assert.ok(own * 2 < plain, `${own} full collections, and ${plain} of a Map`)
   })
 })

@@ -1,4 +1,5 @@
 import { AppError } from '#leaf/errors.ts'
+import { PassingMap } from '#leaf/passing-map.ts'
 
 /** The number of calls that run now, per user and per user and tool; outlives the snapshots. */
 export interface Calls {
@@ -9,7 +10,7 @@ export interface Calls {
 
 /** Makes the counters of one process, which keep one user or one slow tool from taking all of it. */
 export function createCalls(): Calls {
-  const counts = new Map<string, number>()
+  const counts = new PassingMap<string, number>()
   let total = 0
   const change = (key: string, by: number): void => {
     const next = (counts.get(key) ?? 0) + by
