@@ -3,6 +3,7 @@ import { type Audit, type AuditStatus, eventOf, recordAnswer } from '#audit/audi
 import type { Clock } from '#leaf/clock.ts'
 import { AppError, messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
+import type { Soon } from '#leaf/soon.ts'
 import { noting, type Principal } from '../core/principal.ts'
 import { Shown } from '../core/shown.ts'
 import { promptNameFor } from '../library/writing/own-names.ts'
@@ -33,7 +34,7 @@ export async function getPrompt(
 ): Promise<Reply> {
   const began = deps.clock.now()
   const principal = noting(call.principal, new Shown())
-  const tell = (status: AuditStatus, said: Json, error?: string): Promise<void> => {
+  const tell = (status: AuditStatus, said: Json, error?: string): Soon<void> => {
     const { name = '', arguments: given } = call.params
     return recordAnswer(
       deps.audit,

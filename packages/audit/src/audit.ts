@@ -1,6 +1,7 @@
 /** What is recorded, and the recorder: all that a part of the program needs to know of the log. */
 import type { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
+import type { Soon } from '#leaf/soon.ts'
 import type { Transaction } from '#state/store.ts'
 import type { AuditedChange, Recorded } from './recording.ts'
 
@@ -127,11 +128,18 @@ export interface Audit {
 }
 
 /** Records an answer. Waits when it shows documents; throws AppError `unavailable` when they must not be shown. */
-export async function recordAnswer(audit: Audit, log: Log, event: AuditEvent): Promise<void> {
+export function recordAnswer(audit: Audit, log: Log, event: AuditEvent): Soon<void> {
   const kept = audit.record(event)
-  kept.catch((fault: unknown) => {
+  // What is not awaited leaves nothing behind that waits: the recorder itself tells what it refused, or lost.
+  return event.documents ? keptOrTold(kept, log, event) : undefined
+}
+
+async function keptOrTold(kept: Promise<void>, log: Log, event: AuditEvent): Promise<void> {
+  try {
+    await kept
+  } catch (fault) {
     const { type, target, request_id } = event
     log.error('what was answered could not be audited', { type, target, request_id, fault })
-  })
-  if (event.documents) await kept
+    throw fault
+  }
 }

@@ -25,7 +25,6 @@ import {
   latenessOf,
   type LogParts,
   type LogSize,
-  quiet,
   record,
   requireWritable,
   type SharedPart,
@@ -161,7 +160,7 @@ export class AuditLog implements Audit {
         : 'the end of the audit log is not as it was written'
     this.#options.log.error(text, data)
     const told = this.#tell({ type: 'audit.truncated', status: 'error', user: 'system', data })
-    void quiet(this.#kept.writer.lines.add(told))
+    void this.#kept.writer.lines.add(told)
     await this.#memory.remember(this.#key.id, end, { time: told.time, ...data })
   }
 
@@ -171,7 +170,7 @@ export class AuditLog implements Audit {
   }
 
   #record(event: AuditEvent): Promise<void> {
-    return quiet(record(this.#kept.writer, event, (one) => this.#tell(one), this.#options.log))
+    return record(this.#kept.writer, event, this.#tell, this.#options.log)
   }
 
   async recordIn(transaction: Transaction, event: AuditEvent): Promise<void> {
@@ -282,7 +281,7 @@ export class AuditLog implements Audit {
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
-  #tell(event: AuditEvent): ToldEvent {
+  readonly #tell = (event: AuditEvent): ToldEvent => {
     const now = this.#options.clock.now()
     // Many events fall into one millisecond, and formatting a time costs more than comparing one.
     if (now !== this.#now) {

@@ -3,16 +3,17 @@ import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import type { LineLog } from '#state/lines.ts'
 import type { Ledger, LedgerPlace, SharedLedger, Store } from '#state/store.ts'
-import { inTime } from '#leaf/turns.ts'
 import type { LogKey } from './checkpoint.ts'
 import type { AuditEvent } from './audit.ts'
 import type { AuditLoss, KnownLine, LogMemory } from './known-log.ts'
 import type { FileLedger, FileParts } from './files/file-ledger.ts'
 import { eventIn, type ToldEvent } from './line.ts'
 
-/** The time that a reader of documents waits for their event; once one has waited so long, new ones are refused at once. */
-const patienceMilliseconds = 5_000
-const notTold = 'it could not be written to the audit log in time, so nothing is shown'
+/** How long a reader of documents waits for their event; once one has waited so long, new ones are refused at once. */
+const patience = {
+  milliseconds: 5_000,
+  late: 'it could not be written to the audit log in time, so nothing is shown',
+}
 
 /** The parts that a log is kept with. */
 export interface LogParts extends FileParts {
@@ -93,12 +94,12 @@ export function requireWritable({ lines, isOnReserve }: Writing, reading = false
 /** Returns why an event recorded now would not be written in time; undefined while it would be. */
 export function latenessOf({ lines }: Pick<Writing, 'lines'>): string | undefined {
   const { waitsFor } = lines
-  if (waitsFor <= patienceMilliseconds) return undefined
+  if (waitsFor <= patience.milliseconds) return undefined
   return `an event has waited for ${Math.floor(waitsFor / 1000)} seconds`
 }
 
 /** Records an event, in time if it names documents: else they are not shown, and that is recorded. */
-export async function record(
+export function record(
   writer: Writing,
   event: AuditEvent,
   tell: (event: AuditEvent) => ToldEvent,
@@ -110,16 +111,24 @@ export async function record(
   } catch (error) {
     // Callers who do not wait for this must still be able to find what was not kept.
     log.error('an audit event was refused', { event: eventIn(told) })
-    throw error
+    return quiet(Promise.reject(error as AppError))
   }
-  if (!event.documents) return await writer.lines.add(told)
+  return event.documents ? quiet(showing(writer, event, told, tell)) : writer.lines.add(told)
+}
+
+async function showing(
+  writer: Writing,
+  event: AuditEvent,
+  told: ToldEvent,
+  tell: (event: AuditEvent) => ToldEvent,
+): Promise<void> {
   try {
-    await inTime(writer.lines.add(told, true), patienceMilliseconds, notTold)
+    await writer.lines.add(told, patience)
   } catch (error) {
     // The event may still be written; then the one after it records that nothing was shown.
     const { documents: _, result: _result, ...rest } = event
-    const untold = tell({ ...rest, status: 'error', success: false, error: notTold })
-    void quiet(writer.lines.add(untold))
+    const untold = tell({ ...rest, status: 'error', success: false, error: patience.late })
+    void writer.lines.add(untold)
     throw error
   }
 }

@@ -5,6 +5,8 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { createLog } from '#leaf/log.ts'
 import { LineLog } from '#state/lines/line-log.ts'
 
+const patience = { milliseconds: 5_000, late: 'not in time' }
+
 describe('a log of lines', () => {
   it('writes what comes alone at once, and what follows it together', async () => {
     const writes: (readonly string[])[] = []
@@ -64,18 +66,18 @@ describe('a log of lines', () => {
       },
     })
     await lines.add('a')
-    await lines.add('b', true)
+    await lines.add('b', patience)
     disk = new Promise((resolve) => (finish = resolve))
-    const first = lines.add('c', true)
+    const first = lines.add('c', patience)
     while (writes.length < 3) await setTimeout(1)
-    const three = ['d', 'e', 'f'].map((one) => lines.add(one, true))
+    const three = ['d', 'e', 'f'].map((one) => lines.add(one, patience))
     finish()
     await Promise.all([first, ...three])
-    const quiet = lines.add('told', false)
-    const again = [lines.add('g', true), lines.add('h', true)]
+    const quiet = lines.add('told')
+    const again = [lines.add('g', patience), lines.add('h', patience)]
     await setTimeout(20)
     assert.deepEqual(writes.slice(3), ['d,e,f'], 'two of three wait for the third')
-    await Promise.all([...again, lines.add('i', true), quiet])
+    await Promise.all([...again, lines.add('i', patience), quiet])
     assert.deepEqual(writes, ['a', 'b', 'c', 'd,e,f', 'told,g,h,i'])
   })
 

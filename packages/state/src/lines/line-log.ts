@@ -2,6 +2,7 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '#leaf/errors.ts'
 import { diskFaultText } from '#leaf/files.ts'
 import type { Log } from '#leaf/log.ts'
+import { inTime } from '#leaf/turns.ts'
 import type { AppendFile } from './append-file.ts'
 
 const trialMilliseconds = 500
@@ -50,8 +51,51 @@ interface Waiting<Entry> {
   /** The entry; absent for a caller that only waits. */
   readonly entry: Entry | undefined
   readonly since: number
-  readonly resolve: () => void
-  readonly reject: (error: AppError) => void
+  readonly end: SharedEnd
+}
+
+/** How long a caller waits for the disk, and what it is told when that was too short. */
+interface Patience {
+  readonly milliseconds: number
+  readonly late: string
+}
+
+/** How a write ends, for all whose entries join it: with promises of its own, each that waits would be moved about by every collection of garbage. */
+class SharedEnd {
+  readonly promise: Promise<void>
+  #left = 0
+  #resolve!: () => void
+  #reject!: (error: AppError) => void
+  #inTime: Promise<void> | undefined
+
+  constructor() {
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    // Nobody has to wait.
+    this.promise.catch(() => undefined)
+  }
+
+  joined(): this {
+    this.#left++
+    return this
+  }
+
+  /** Tells that one entry is on disk. */
+  written(): void {
+    if (--this.#left === 0) this.#resolve()
+  }
+
+  failed(error: AppError): this {
+    this.#reject(error)
+    return this
+  }
+
+  /** The same end, or AppError `unavailable` when it takes too long for the first who asked. */
+  inTime({ milliseconds, late }: Patience): Promise<void> {
+    return (this.#inTime ??= inTime(this.promise, milliseconds, late))
+  }
 }
 
 /**
@@ -62,6 +106,8 @@ interface Waiting<Entry> {
 export class LineLog<Entry> {
   readonly #options: LineLogOptions<Entry>
   #queue: Waiting<Entry>[] = []
+  /** The end of the entries that join the next write. */
+  #next: SharedEnd | undefined
   #running: Promise<void> | undefined
   #bytes = 0
   #woken = false
@@ -104,19 +150,20 @@ export class LineLog<Entry> {
   }
 
   /**
-   * Queues an entry; settles when it is on disk, rejects when it never will be. The caller has called `requireWritable`, or must
-   * not lose the entry. `awaited` entries are written as soon as there are as many as at the last write: callers on their way
-   * share the write, and a caller alone does not wait.
+   * Queues an entry; settles when it is on disk, rejects when it never will be, and need not be awaited. The caller has called
+   * `requireWritable`, or must not lose the entry. Entries for which somebody waits with `patience` are written as soon as there are
+   * as many as at the last write: callers on their way share the write and its clock, and a caller alone does not wait.
    */
-  add(entry: Entry, awaited = false): Promise<void> {
-    const added = this.#wait(entry)
-    if (awaited && ++this.#awaited >= this.#awaitedBefore) this.#hurry?.()
-    return added
+  add(entry: Entry, patience?: Patience): Promise<void> {
+    const end = this.#wait(entry)
+    if (!patience) return end.promise
+    if (++this.#awaited >= this.#awaitedBefore) this.#hurry?.()
+    return end.inTime(patience)
   }
 
   /** Settles when everything added so far is on disk; rejects when that is uncertain. */
   settled(): Promise<void> {
-    return this.#queue.length === 0 && !this.#running ? Promise.resolve() : this.#wait()
+    return this.#queue.length === 0 && !this.#running ? Promise.resolve() : this.#wait().promise
   }
 
   /** Requests a round without an entry: there may be something else to write, or a file to end. */
@@ -136,13 +183,14 @@ export class LineLog<Entry> {
     return lost
   }
 
-  #wait(entry?: Entry): Promise<void> {
-    if (this.#closed) return Promise.reject(this.#unavailable())
+  #wait(entry?: Entry): SharedEnd {
+    if (this.#closed) return new SharedEnd().failed(this.#unavailable())
     if (entry !== undefined) this.#bytes += this.#sizeOf(entry)
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ entry, since: performance.now(), resolve, reject })
-      this.#start()
-    })
+    // Who only waits is told of a fault at once.
+    const end = entry === undefined ? new SharedEnd() : (this.#next ??= new SharedEnd())
+    this.#queue.push({ entry, since: performance.now(), end: end.joined() })
+    this.#start()
+    return end
   }
 
   #start(): void {
@@ -186,6 +234,7 @@ export class LineLog<Entry> {
 
   async #round(trial: boolean): Promise<void> {
     this.#woken = false
+    this.#next = undefined
     try {
       const batch = this.#queue.slice(0, mostAtOnce)
       await this.#options.write(entriesOf(batch), trial)
@@ -193,7 +242,7 @@ export class LineLog<Entry> {
       for (const entry of entriesOf(batch)) this.#bytes -= this.#sizeOf(entry)
       if (this.#fault !== undefined) this.#options.log.info(`${this.#options.name} can be written again`)
       this.#fault = undefined
-      for (const { resolve } of batch) resolve()
+      for (const { end } of batch) end.written()
     } catch (error) {
       if (await this.#options.rescue?.(error).catch(() => false)) return this.#round(trial)
       this.#failed(error)
@@ -231,7 +280,7 @@ export class LineLog<Entry> {
   }
 
   #giveUp(waiting: readonly Waiting<Entry>[], cause?: unknown): void {
-    for (const { reject } of waiting) reject(this.#unavailable(cause))
+    for (const { end } of waiting) end.failed(this.#unavailable(cause))
   }
 
   #unavailable(cause?: unknown): AppError {
@@ -241,5 +290,7 @@ export class LineLog<Entry> {
 }
 
 function entriesOf<Entry>(waiting: readonly Waiting<Entry>[]): Entry[] {
-  return waiting.flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
+  const entries: Entry[] = []
+  for (const { entry } of waiting) if (entry !== undefined) entries.push(entry)
+  return entries
 }
