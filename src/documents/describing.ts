@@ -32,7 +32,8 @@ export function listDoctypes(documents: Documents, principal: Principal): readon
     }))
 }
 
-type Description = Readonly<Record<string, unknown>> & { readonly permissions: readonly string[] }
+/** What a caller may know of a doctype. */
+export type Description = Readonly<Record<string, unknown>> & { readonly permissions: readonly string[] }
 
 const descriptions = new Remembered<Platform, Description>()
 

@@ -1,6 +1,5 @@
-import { Remembered } from '#leaf/remembered.ts'
 import { WrittenJson } from '#leaf/written-json.ts'
-import { describeDoctype } from '../documents/describing.ts'
+import { describeDoctype, type Description } from '../documents/describing.ts'
 import { doable } from './gate/powers.ts'
 import { doctype } from './gate/arguments.ts'
 import { asJson } from '#leaf/as-json.ts'
@@ -23,15 +22,21 @@ export const getDoctypeInfo = defineTool({
   example: { doctype: 'Sales Order' },
   run: ({ doctype }, { principal, documents, lacks }) => {
     const info = describeDoctype(documents, principal, doctype)
-    const permissions = doable(lacks, doctype, info.permissions)
-    const written = (): WrittenJson => {
-      const { permissions: _, ...rest } = info
-      const value = asJson({ ...rest, permissions })
-      return new WrittenJson(JSON.stringify(value), () => value)
-    }
-    // Requests may ask for any set of tools, so what those make is not kept.
-    return Promise.resolve(principal.narrowing ? written() : answers.of(info, permissions.join(), written))
+    return Promise.resolve(answerOf(info, lacks, doctype))
   },
 })
 
-const answers = new Remembered<object, WrittenJson>()
+/** The answers, by what the caller may know and the tools that the caller lacks. */
+const answers = new WeakMap<object, WeakMap<ReadonlySet<string>, WrittenJson>>()
+
+function answerOf(info: Description, lacks: ReadonlySet<string>, doctype: string): WrittenJson {
+  const known = answers.get(info) ?? new WeakMap<ReadonlySet<string>, WrittenJson>()
+  answers.set(info, known)
+  let answer = known.get(lacks)
+  if (!answer) {
+    const { permissions, ...rest } = info
+    const value = asJson({ ...rest, permissions: doable(lacks, doctype, permissions) })
+    known.set(lacks, (answer = new WrittenJson(JSON.stringify(value), () => value)))
+  }
+  return answer
+}

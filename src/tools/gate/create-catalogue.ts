@@ -51,21 +51,7 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     entries.set(tool.name, { offered, check: (args) => bounded(() => check(args)), setting })
   }
   const documents = { ...parts.documents, unrecorded: unrecordedBy(parts) }
-  const offerings = new Map<string, Offering>()
-
-  function offeringOf(principal: Principal): Offering {
-    // Requests may ask for endlessly many sets of tools, so those are not cached.
-    if (principal.narrowing) return offeringTo(principal, entries, settings)
-    // The key has all that decides an offer except the settings, which are those of the snapshot.
-    const key = `${principal.roleKey}\0${principal.readOnly ?? ''}\0${principal.toolLimit?.join('\n') ?? '*'}`
-    const known = offerings.get(key)
-    if (known) return known
-    const offering = offeringTo(principal, entries, settings)
-    // Roles and limits come from the site, so there are few; a site with many must not fill the memory.
-    if (offerings.size >= mostOfferings) offerings.clear()
-    offerings.set(key, offering)
-    return offering
-  }
+  const offeringOf = offeringsOf(entries, settings)
 
   const gate: Gate = {
     ...parts,
@@ -91,6 +77,42 @@ export function createCatalogue(parts: CatalogueParts): Catalogue {
     tellMalformed: (principal, ...call) => tellMalformed(gate, principal, ...call),
   }
   return catalogue
+}
+
+/** Returns the function that says what is offered to a principal; it asks the evaluator once for all with the same roles. */
+function offeringsOf(
+  entries: Gate['entries'],
+  settings: Gate['settings'],
+): (principal: Principal) => Offering {
+  const offerings = new Map<string, Offering>()
+  let last:
+    (Pick<Principal, 'roleKey' | 'readOnly' | 'toolLimit'> & { readonly offering: Offering }) | undefined
+
+  function offeringOf(principal: Principal): Offering {
+    // Requests may ask for endlessly many sets of tools, so those are not cached.
+    if (principal.narrowing) return offeringTo(principal, entries, settings)
+    const { roleKey, readOnly, toolLimit } = principal
+    // A call asks several times, and its texts are those of the question before.
+    if (last?.roleKey === roleKey && last.readOnly === readOnly && last.toolLimit === toolLimit)
+      return last.offering
+    const offering = keptOfferingOf(principal)
+    last = { roleKey, readOnly, toolLimit, offering }
+    return offering
+  }
+
+  function keptOfferingOf(principal: Principal): Offering {
+    // The key has all that decides an offer except the settings, which are those of the snapshot.
+    const key = `${principal.roleKey}\0${principal.readOnly ?? ''}\0${principal.toolLimit?.join('\n') ?? '*'}`
+    const known = offerings.get(key)
+    if (known) return known
+    const offering = offeringTo(principal, entries, settings)
+    // Roles and limits come from the site, so there are few; a site with many must not fill the memory.
+    if (offerings.size >= mostOfferings) offerings.clear()
+    offerings.set(key, offering)
+    return offering
+  }
+
+  return offeringOf
 }
 
 /** Asks the evaluator about every tool. */
