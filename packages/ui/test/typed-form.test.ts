@@ -137,6 +137,9 @@ describe('the one form', () => {
     const touched = (typed: string): number =>
       touchedIn(readParams(new URLSearchParams({ began, 'f.new': typed })), secrets, english).length
     assert.deepEqual([touched(''), touched('typed')], [0, 1])
+    const form = readParams(new URLSearchParams({ 'f.new': 'typed' }))
+    const shown = shownForm(secrets, { form, values: { new: 'stored' }, reader: english })
+    assert.equal(shown.inputs[0]!.text, '', 'no form holds one')
   })
 
   it('gives rows as patches: what is there by its name, what is new without blanks, what is taken out last', () => {
