@@ -37,20 +37,16 @@ export const documentCommands = [
       const { analysis } = await readSettingsAlone(options.site)
       const { file, write: writes = false, map = {}, decimal, again = false, ...rest } = given
       const { format, delimiter, encoding, sheet, ...asked } = rest
-      const wanted = {
-        ...asked,
-        path: resolve(file),
-        dryRun: !writes,
-        map: map as Readonly<Record<string, string>>,
-        decimalComma: decimal === undefined ? undefined : decimal === 'comma',
-        source: { format, delimiter: delimiter === 'tab' ? '\t' : delimiter, encoding, sheet },
-        again,
-        settings: analysis.files,
-      }
-      const moved = progressBar(writes ? 'import' : 'check')
       return await converse(options, (ask) =>
         importFile({
-          ...wanted,
+          ...asked,
+          path: resolve(file),
+          dryRun: !writes,
+          map: map as Readonly<Record<string, string>>,
+          decimalComma: decimal === undefined ? undefined : decimal === 'comma',
+          source: { format, delimiter: delimiter === 'tab' ? '\t' : delimiter, encoding, sheet },
+          again,
+          settings: analysis.files,
           door: {
             target: (who) => ask('documents.import_target', who),
             mark: (of) => ask('documents.import_mark', of),
@@ -63,7 +59,7 @@ export const documentCommands = [
             tell(table(shown, ['column', 'field', 'because', 'such as: such']))
             if (lacking.length > 0) tell(`no column gives: ${lacking.join(', ')} (required)`)
           },
-          moved,
+          moved: progressBar(writes ? 'import' : 'check'),
         }),
       )
     },

@@ -1,4 +1,3 @@
-import { systemClock } from '#leaf/clock.ts'
 import { existsSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs'
 import { basename, dirname, relative, resolve } from 'node:path'
 import process from 'node:process'
@@ -93,14 +92,15 @@ export const promptCommands = [
 async function previewFile(file: string, args: Readonly<Record<string, string>>): Promise<string> {
   const { siteFaults } = await import('#site/site.ts')
   const { parseSource } = await import('#site/reading.ts')
-  const { readTemplate, valuesFor } = await import('../library/prompts/template-file.ts')
+  const { readTemplate } = await import('../library/prompts/template-file.ts')
+  const { renderAlone } = await import('../library/prompts/prompt-tests.ts')
   const parsed = parseSource(basename(file), readFileSync(file))
   const faults: Fault[] = [...parsed.faults]
   const read = parsed.document && readTemplate(parsed.document, faults)
   if (faults.length > 0 || !read) throw siteFaults(dirname(resolve(file)), faults)
   // A misspelt variable renders as nothing; only the warning shows it.
   for (const warning of read.warnings) tell(`warning: ${faultText(warning)}`)
-  return read.content.render(await valuesFor(read, args, () => Promise.resolve(true), systemClock.now()))
+  return renderAlone(read, args)
 }
 
 /** Shows the prompt now and after every change, until interrupted; a fault is shown, and the next change awaited. */

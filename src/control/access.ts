@@ -174,22 +174,14 @@ async function principalAs(
   }
   const has = hasRole(principal, assistantUser)
   const leaves = limits?.roles ? ', or the client does not leave it' : ''
+  const because = has ? `has the role ${assistantUser}` : `lacks the role ${assistantUser}${leaves}`
+  const isOn = user.assistantEnabled
   // Users, roles and the switch are all in one file, so the line need not be looked up.
   const source = 'config/users.yaml'
   const gates: readonly Reason[] = [
     { subject: 'user', allowed: user.enabled, because: user.enabled ? 'enabled' : 'disabled', source },
-    {
-      subject: 'assistant',
-      allowed: user.assistantEnabled,
-      because: `assistant_enabled is ${user.assistantEnabled ? 1 : 0}`,
-      source,
-    },
-    {
-      subject: 'role',
-      allowed: has,
-      because: has ? `has the role ${assistantUser}` : `lacks the role ${assistantUser}${leaves}`,
-      source: limits?.roles ? 'config/clients.yaml' : source,
-    },
+    { subject: 'assistant', allowed: isOn, because: `assistant_enabled is ${isOn ? 1 : 0}`, source },
+    { subject: 'role', allowed: has, because, source: limits?.roles ? 'config/clients.yaml' : source },
   ]
   const asked = { user: principal.user, client: client ?? null, roles: [...principal.roles].sort() }
   return { principal, gates, asked }

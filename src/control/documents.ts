@@ -1,4 +1,3 @@
-import type { Principal } from '../core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { objectWith } from '#leaf/object-schema.ts'
 import { flag, nonNegative as count } from '#leaf/setting-types.ts'
@@ -7,7 +6,6 @@ import { defineOperation, type Needs } from './operation.ts'
 import { principalOf } from './whose.ts'
 
 const needs = ['site', 'people', 'settings'] as const
-type Taken = Needs<(typeof needs)[number]>
 
 const text = { type: 'string' } as const
 const object = { type: 'object' } as const
@@ -92,10 +90,7 @@ export const documentOperations = [
 ] as const
 
 /** Returns who imports: a user, or the operator, whom alone the site may let keep names, owners and times. */
-function importerOf(
-  taken: Taken,
-  user: string | undefined,
-): { readonly principal: Principal; readonly keepsOrigin: boolean } {
+function importerOf(taken: Needs<'people' | 'settings'>, user: string | undefined) {
   const keepsOrigin = user === undefined && taken.settings().documents.import_keeps_origin
   return { principal: principalOf(taken, user), keepsOrigin }
 }

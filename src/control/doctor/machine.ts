@@ -41,19 +41,20 @@ async function readSite(patient: Patient): Promise<Omit<ReadPatient, keyof Patie
         ),
       }
     const { people, platform, settings } = reading
-    // Daemons up to 2.14 do not report the second.
-    const told = health && { troubles: health.own_tools, remarks: health.row_security ?? [] }
-    const changes = health ? undefined : await changesOnDisk(patient.state, systemClock)
-    const { troubles, remarks } = told ? { troubles: [], remarks: [] } : await troublesOf(reading, patient)
+    const valid = fine(`${site}: ${people.users.size} users, ${platform.doctypes.size} doctypes`)
+    const read = { valid, reading, settings }
+    if (health) {
+      // Daemons up to 2.14 do not report the second.
+      const { own_tools: troubles, row_security: remarks = [], told_changes: toldChanges } = health
+      return { ...read, troubles, remarks, toldChanges }
+    }
+    const { unknown, told: toldChanges } = await changesOnDisk(patient.state, systemClock)
+    const { troubles, remarks } = await troublesOf(reading, patient)
     return {
-      valid: fine(`${site}: ${people.users.size} users, ${platform.doctypes.size} doctypes`),
-      reading,
-      settings,
-      own: told ?? {
-        troubles: [...troubles.map(faultText), ...(changes?.unknown ?? [])],
-        remarks: remarks.filter(({ ofListing }) => !ofListing).map(faultText),
-      },
-      toldChanges: health ? health.told_changes : changes?.told,
+      ...read,
+      troubles: [...troubles.map(faultText), ...unknown],
+      remarks: remarks.filter(({ ofListing }) => !ofListing).map(faultText),
+      toldChanges,
     }
   } catch (error) {
     return { valid: broken(messageOf(error), `${site} cannot be read`, 'name the site with --site') }
@@ -93,18 +94,18 @@ const checks: Checks<ReadPatient> = {
     const cause = 'this is for tests only and takes protection away'
     return warning(on.join(', '), cause, 'give these settings their defaults')
   },
-  'site.own_tools': ({ own }) =>
-    own?.troubles.length === 0
+  'site.own_tools': ({ troubles }) =>
+    troubles?.length === 0
       ? fine('none of the tools and doctypes of the site is known to fail')
-      : own?.troubles.map((text) =>
+      : troubles?.map((text) =>
           warning(
             text,
             'what a tool or doctype of the site needs is not there, or is not as the site takes it to be',
             'mend it, or the file; the running daemon notices by itself, at once with assistant-core reload',
           ),
         ),
-  'site.row_security': ({ own }) =>
-    own?.remarks.map((text) =>
+  'site.row_security': ({ remarks }) =>
+    remarks?.map((text) =>
       warning(
         text,
         'PostgreSQL then shows all rows to everybody who may call the tool',

@@ -18,7 +18,8 @@ export interface ReadPatient extends Patient {
   readonly reading?: SiteReading<unknown>
   readonly settings?: Settings
   /** The state of own tools as the running daemon knows it, or as a trial from here shows it. */
-  readonly own?: { readonly troubles: readonly string[]; readonly remarks: readonly string[] }
+  readonly troubles?: readonly string[]
+  readonly remarks?: readonly string[]
   /** Changes in tables of others whose outcome only an operator told. */
   readonly toldChanges?: readonly string[] | undefined
 }

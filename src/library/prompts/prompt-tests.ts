@@ -24,13 +24,14 @@ export interface PromptTestResult {
 /** Renders a template with the arguments of a test. AppError `invalid` for mistakes. */
 type RenderTest = (read: ReadTemplate, args: PromptTest['arguments']) => Promise<string>
 
-const renderHere: RenderTest = async (read, args) =>
+/** Renders a template for nobody: linked documents are taken as existing. */
+export const renderAlone: RenderTest = async (read, args) =>
   read.content.render(await valuesFor(read, args, () => Promise.resolve(true), systemClock.now()))
 
 /** Runs the tests of templates. Linked documents are taken as existing: a test has no user and no documents. */
 export async function runPromptTests(
   templates: Iterable<ReadTemplate>,
-  render = renderHere,
+  render = renderAlone,
   slice = new Slice(),
 ): Promise<PromptTestResult[]> {
   const results: PromptTestResult[] = []
@@ -65,10 +66,10 @@ export async function testResults(read: ReadTemplate, slice?: Slice): Promise<Re
 }
 
 async function resultsNow(read: ReadTemplate, slice?: Slice): Promise<Results> {
-  let results = await runPromptTests([read], renderHere, slice)
+  let results = await runPromptTests([read], renderAlone, slice)
   // The test runs again, because it measures time: a machine that stood still for a moment is no fault of the template.
   for (let again = 0; again < 2 && !results.every(({ ok }) => ok); again++)
-    results = await runPromptTests([read], renderHere, slice)
+    results = await runPromptTests([read], renderAlone, slice)
   return results.map(({ text: _text, problems, ...result }) => ({
     ...result,
     problems: problems.map((problem) => problem.slice(0, mostShown)),
