@@ -45,8 +45,8 @@ async function readSite(patient: Patient): Promise<Omit<ReadPatient, keyof Patie
     const read = { valid, reading, settings }
     if (health) {
       // Daemons up to 2.14 do not report the second.
-      const { own_tools: troubles, row_security: remarks = [], told_changes: toldChanges } = health
-      return { ...read, troubles, remarks, toldChanges }
+      const { own_tools: troubles, told_changes: toldChanges } = health
+      return { ...read, troubles, remarks: health.row_security ?? [], toldChanges }
     }
     const { unknown, told: toldChanges } = await changesOnDisk(patient.state, systemClock)
     const { troubles, remarks } = await troublesOf(reading, patient)
