@@ -29,6 +29,7 @@ const mayImport: Record<string, readonly string[]> = {
   '#credentials': ['#audit', '#state'],
   '#front': [],
   '#sandbox': [],
+  '#upstream': ['#outside'],
   '#modules': ['#site', '#sandbox'],
   core: ['#audit', '#state', '#sandbox', '#telemetry'],
   settings: ['#site', '#sources', 'core'],
@@ -51,6 +52,7 @@ const mayImport: Record<string, readonly string[]> = {
     '#figures',
     '#modules',
     '#outside',
+    '#upstream',
     'core',
   ],
   oauth: ['#ui', 'users', '#credentials', '#audit', '#front', '#outside', '#state', 'core'],
@@ -111,7 +113,7 @@ const packages: { name: RegExp; where: (file: string) => boolean }[] = [
   },
   {
     name: /^(node:)?child_process$/,
-    where: (file) => /^(#commands|#sandbox|#modules|#site|tools)\//.test(file),
+    where: (file) => /^(#commands|#sandbox|#modules|#site|#upstream)\//.test(file),
   },
 ]
 

@@ -66,6 +66,7 @@ const together = [
   'packages/sources/test/',
   'packages/state/test/',
   'packages/telemetry/test/',
+  'packages/upstream/test/',
   'test/conformance/',
   'test/core/',
   'test/documents/',

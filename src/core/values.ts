@@ -8,6 +8,7 @@
  * a zone is in UTC. Ambiguous values are refused: `1,5`, `0x10`, `1_000`, `yes`, `31.3.2026`, an option
  * in another spelling, an hour or a zone that no clock has.
  */
+import { jsonOr } from '#leaf/as-json.ts'
 import { didYouMean } from '#leaf/names.ts'
 import { isDate, orInWords, spanOf } from '#leaf/days.ts'
 import { isoTime } from '#leaf/clock.ts'
@@ -237,11 +238,9 @@ function listOf(given: unknown): readonly unknown[] | undefined {
   if (Array.isArray(given)) return given
   if (typeof given !== 'string') return scalarText(given) === undefined ? undefined : [given]
   if (given.trim().startsWith('[') && given.length <= longestText) {
-    try {
-      return JSON.parse(given) as readonly unknown[]
-    } catch {
-      // Not JSON: an option may begin with a bracket.
-    }
+    // Where it is no JSON, an option begins with a bracket.
+    const list = jsonOr(given)
+    if (list !== undefined) return list as readonly unknown[]
   }
   return given.split(',')
 }

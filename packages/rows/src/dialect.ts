@@ -1,4 +1,5 @@
 /** Reads cells as PostgreSQL and Excel write them: into the forms that every caller of the service may give. */
+import { jsonOr } from '#leaf/as-json.ts'
 
 /** How numbers and dates are written in a file. */
 export interface Dialect {
@@ -25,7 +26,7 @@ export function cellValue(kind: string, cell: unknown, dialect: Dialect): unknow
   switch (kind) {
     case 'table':
     case 'json':
-      return jsonOr(text)
+      return jsonOr(text, text)
     case 'boolean':
       return booleans[text.trim().toLowerCase()] ?? text
     case 'number':
@@ -40,14 +41,6 @@ export function cellValue(kind: string, cell: unknown, dialect: Dialect): unknow
         .replace(/:$/, ':00')
     default:
       return text
-  }
-}
-
-function jsonOr(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }
 

@@ -1,3 +1,4 @@
+import { jsonOr } from '#leaf/as-json.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { SecretPath } from '#leaf/secret-files.ts'
 import { traceparentOf } from '#telemetry/trace-context.ts'
@@ -138,13 +139,9 @@ function found(text: string, path: string): unknown {
 
 /** Returns the value at a dotted path of a JSON answer; a text that is not JSON is returned as it is. */
 function mapped(text: string, path: string | undefined): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    if (path === undefined) return text
-    throw new AppError('unavailable', 'the service did not answer JSON')
-  }
+  let value = jsonOr(text)
+  if (value === undefined && path === undefined) return text
+  if (value === undefined) throw new AppError('unavailable', 'the service did not answer JSON')
   for (const key of path?.split('.') ?? []) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key))
       throw new AppError('unavailable', `the answer of the service has no "${path!}"`)

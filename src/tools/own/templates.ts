@@ -1,4 +1,5 @@
 /** Fills arguments into URLs, and secrets from files into headers and environments. */
+import { jsonOr } from '#leaf/as-json.ts'
 import { AppError } from '#leaf/errors.ts'
 import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
 import type { SourceDocument } from '#site/site-files.ts'
@@ -42,7 +43,7 @@ export function fillUrl(
 
 /** Fills in a template of text. A value between quotes cannot leave them, and without quotes in JSON it is written as JSON. */
 function filled(template: string, args: Readonly<Record<string, unknown>>): string {
-  const isJson = holdsJson(template.replace(pattern, '0'))
+  const isJson = typeof jsonOr(template.replace(pattern, '0'), 0) !== 'number'
   const quoted = isJson ? /"(?:[^"\\]|\\.)*"/ : /"[^"]*"|'[^']*'/
   return template.replace(
     new RegExp(`${quoted.source}|${pattern.source}`, 'g'),
@@ -52,14 +53,6 @@ function filled(template: string, args: Readonly<Record<string, unknown>>): stri
       return part.replace(pattern, (_, name: string) => unquoted(name, textOf(args[name]), part[0]!))
     },
   )
-}
-
-function holdsJson(text: string): boolean {
-  try {
-    return typeof JSON.parse(text) !== 'number'
-  } catch {
-    return false
-  }
 }
 
 /** Refuses quotes within quotes: filter languages differ in how they write them. */

@@ -13,8 +13,9 @@ import type { EntryParts, Remark } from './entry-parts.ts'
 import type { UpstreamDefinition } from './own-schema.ts'
 import { inputProblem } from './check-definitions.ts'
 import { prefixOf } from './read-own-tools.ts'
-import { requireSecrets } from './templates.ts'
-import { Upstream, type UpstreamTool } from './upstream.ts'
+import { requireSecrets, withSecrets } from './templates.ts'
+import { Upstream, type UpstreamTool } from '#upstream/upstream.ts'
+import { version } from '../../core/version.ts'
 
 /** Milliseconds in which an upstream has to list its tools. */
 const listMilliseconds = 10_000
@@ -34,7 +35,14 @@ export function upstreamParts(
     ...passing
   }: Tell & Omit<Passing, 'upstream'> & { readonly folder: string; readonly secretPath: SecretPath },
 ): EntryParts {
-  const upstream = new Upstream(definition, folder, passing.secretPath, passing.failed)
+  const { url = '', command, env = {}, headers = {}, allow_private: allowPrivate = false } = definition
+  const upstream = new Upstream({
+    server: command
+      ? { command, env: () => withSecrets(env, passing.secretPath), folder }
+      : { url, headers: () => withSecrets(headers, passing.secretPath), allowPrivate },
+    clientInfo: { name: 'assistant-core', version },
+    onEnd: passing.failed,
+  })
   let listed = ''
   let tools: readonly Tool[] = []
   return {
@@ -107,7 +115,11 @@ function passedOn(
         throw error
       })
       well()
-      return richOf(result.content ?? [], result.structuredContent, result.isError ?? false)
+      return richOf(
+        (result.content ?? []) as readonly Content[],
+        result.structuredContent,
+        result.isError ?? false,
+      )
     },
   }
   return [tool]

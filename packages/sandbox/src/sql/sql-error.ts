@@ -1,4 +1,5 @@
 /** Words the fault of a statement so that its author can repair it: the place, and the names that exist. */
+import { jsonOr } from '#leaf/as-json.ts'
 import { placeAt } from '#leaf/places.ts'
 import { didYouMean, listed } from '#leaf/names.ts'
 import { AppError } from '#leaf/errors.ts'
@@ -44,11 +45,7 @@ export function missingTable(text: string, tables: readonly PermittedTable[]): P
 
 function read(text: string): EngineError {
   const start = text.indexOf('{"')
-  try {
-    return start === -1 ? {} : (JSON.parse(text.slice(start)) as EngineError)
-  } catch {
-    return {}
-  }
+  return start === -1 ? {} : (jsonOr(text.slice(start), {}) as EngineError)
 }
 
 function messageOf(fault: EngineError, said: string, sql: string, tables: readonly PermittedTable[]): string {
