@@ -24,14 +24,12 @@ type Tree = { readonly [name: string]: string | Tree }
 /** Returns the messages of a folder, a file `en.yaml` for each language, each read when it is first needed: a start has no use for them. */
 export function messagesIn(folder: string): Readonly<Record<Language, Messages>> {
   const read: Partial<Record<Language, Messages>> = {}
-  const messagesOf = (language: Language): Messages =>
-    (read[language] ??= readMessages(join(folder, `${language}.yaml`)))
   return {
     get en() {
-      return messagesOf('en')
+      return (read.en ??= readMessages(join(folder, 'en.yaml')))
     },
     get de() {
-      return messagesOf('de')
+      return (read.de ??= readMessages(join(folder, 'de.yaml')))
     },
   }
 }

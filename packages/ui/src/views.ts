@@ -82,14 +82,12 @@ type ReaderOf = (ctx: Looker | undefined) => Reader
 export function readersOf(messages: Readonly<Record<Language, Messages>>): ReaderOf {
   return (ctx) => {
     const account = (ctx?.state['signed'] as Signed)?.account
-    const language = isLanguage(account?.language) ? account.language : askedLanguage(ctx)
+    const asked = (): unknown =>
+      ctx && (ctx.state['asksFor'] ??= ctx.acceptsLanguages(...Object.keys(languages)))
+    const wanted = isLanguage(account?.language) ? account.language : asked()
+    const language = isLanguage(wanted) ? wanted : 'en'
     return { language, timeZone: account?.timezone ?? 'UTC', messages: messages[language] }
   }
-}
-
-function askedLanguage(ctx: Looker | undefined): Language {
-  const asked: unknown = ctx && (ctx.state['asksFor'] ??= ctx.acceptsLanguages(...Object.keys(languages)))
-  return isLanguage(asked) ? asked : 'en'
 }
 
 /** Makes the function that renders a message as HTML: its text and values are escaped, except values that are HTML of ours. */
