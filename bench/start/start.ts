@@ -45,7 +45,9 @@ interface Serving {
 
 /** Starts the daemon; answers when its first answer has come. */
 async function serving(): Promise<Serving> {
-  const child = spawn(launcher, ['serve', '--port', '0', ...where])
+  // As the unit file starts it.
+  const env = { ...process.env, MALLOC_ARENA_MAX: '2' }
+  const child = spawn(launcher, ['serve', '--port', '0', ...where], { env })
   const ended = new Promise<void>((done) => child.on('close', () => done()))
   const port = await new Promise<string>((found, failed) => {
     child.stdout.on('data', (text: Buffer) => {
