@@ -111,7 +111,7 @@ export function record(
   } catch (error) {
     // Callers who do not wait for this must still be able to find what was not kept.
     log.error('an audit event was refused', { event: eventIn(told) })
-    return quiet(Promise.reject(error as AppError))
+    return quiet(Promise.reject(error))
   }
   return event.documents ? quiet(showing(writer, event, told, tell)) : writer.lines.add(told)
 }
