@@ -1,9 +1,10 @@
 /** Where the program looks for a named secret, and what it says of one that is no name. */
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { launcher, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { folders } from './running-service.ts'
 
 const place = ['  kind: embedded', '  kind: postgres'] as const
@@ -56,5 +57,53 @@ describe('a named secret', () => {
     }
     assert.deepEqual(await modes(0o600), [['ok', `${secret} is closed to other users`, undefined]])
     assert.deepEqual(await modes(0o644), [['failure', `others may read ${secret}`, `chmod 600 ${secret}`]])
+  })
+})
+
+describe('a password typed on a terminal', () => {
+  const asked = ['tries: ', 'again: ']
+  /** Types each answer when it is asked for, and returns all that the terminal showed. */
+  const typed = (
+    where: string,
+    answers: readonly string[],
+  ): Promise<{ code: number | null; shown: string }> =>
+    new Promise((resolve) => {
+      const terminal = spawn('script', [
+        '-qec',
+        `${launcher} users passwd admin@example.com ${where}`,
+        '/dev/null',
+      ])
+      let shown = ''
+      let given = 0
+      terminal.stdout.on('data', (text: Buffer) => {
+        shown += text.toString()
+        if (given < answers.length && shown.endsWith(asked[given]!)) terminal.stdin.write(answers[given++]!)
+      })
+      terminal.on('close', (code) => resolve({ code, shown }))
+    })
+
+  it('is taken when it was typed alike twice, is never shown, and Ctrl-C leaves all as it was', async (t) => {
+    if (spawnSync('script', ['--version']).error) return t.skip('script is not installed')
+    const { site, state } = folders(t)
+    const where = `--site ${site} --state ${state}`
+    for (const [answers, code, told] of [
+      [['correct horsex\u007f battery\r', 'correct horse battery\r'], 0, /sessions_ended {2}0/],
+      [['correct horse battery\r', 'wrong horse battery\r'], 1, /error: the two passwords differ/],
+      [['correct \u0003'], 1, /error: interrupted/],
+    ] as const) {
+      const ended = await typed(where, answers)
+      assert.equal(ended.code, code, ended.shown)
+      assert.match(ended.shown, told)
+      assert.doesNotMatch(ended.shown, /horse|correct/)
+    }
+    const { stdout } = await runCli(['audit', 'search', '--type', 'cli.run', '--json', ...where.split(' ')])
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { target: string; status: string })
+    assert.deepEqual(
+      events.map(({ target, status }) => `${target} ${status}`),
+      ['users.passwd ok'],
+    )
   })
 })

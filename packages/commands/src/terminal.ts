@@ -165,10 +165,11 @@ export async function askTwice(question: string): Promise<string> {
 
 /** Asks on the terminal without showing what is typed. */
 async function askHidden(question: string): Promise<string> {
+  const output = new Writable({ write: (_shown, _encoding, done) => done() })
+  // From here on the terminal itself shows nothing either.
+  const asking = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
   // The question goes to standard error, so that the result can be piped.
   process.stderr.write(question)
-  const output = new Writable({ write: (_shown, _encoding, done) => done() })
-  const asking = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
   try {
     return await Promise.race([
       asking.question(''),
