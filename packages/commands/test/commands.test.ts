@@ -282,17 +282,21 @@ describe('asking', () => {
 
   it('runs here where nobody listens, closes what it opened, and waits for another that holds it', async (t) => {
     const path = join(folderOf(t), 'till.sock')
-    writeFileSync(path, '')
-    rmSync(path)
     let opened = 0
     let closed = 0
+    let isHeld = true
     const { operate, converse, askRunning } = asker(path, async () => {
-      if (++opened === 1) throw new AppError('conflict', 'process 1 has it', { data: { pid: 1 } })
+      opened++
+      if (isHeld) {
+        isHeld = false
+        throw new AppError('conflict', 'process 1 has it', { data: { pid: 1 } })
+      }
       return { run: tillRun(), close: async () => void closed++ }
     })
     assert.equal(await askRunning({}, 'add', { one: 1, two: 2 }), undefined)
     assert.equal(await operate({}, 'add', { one: 1, two: 2 }), 3)
     assert.deepEqual([opened, closed], [2, 1])
+    isHeld = true
     assert.equal(
       await converse(
         {},
@@ -300,9 +304,9 @@ describe('asking', () => {
       ),
       10,
     )
-    assert.deepEqual([opened, closed], [3, 2])
+    assert.deepEqual([opened, closed], [4, 2])
     await assert.rejects(operate({}, 'fail', { how: 'known' }), { code: 'conflict' })
-    assert.deepEqual([opened, closed], [4, 3])
+    assert.deepEqual([opened, closed], [5, 3])
   })
 })
 
