@@ -105,3 +105,59 @@ describe('a log of lines', () => {
     assert.equal(lines.waitsFor, 0)
   })
 })
+
+describe('a log whose writes fail', () => {
+  /** A log of which the first writes succeed, and one fails; the next succeed again. */
+  function failingOnce(good: number, waits = Promise.resolve()) {
+    let [begun, ended] = [0, 0]
+    const written: number[] = []
+    const lines = new LineLog<number>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      gatherMilliseconds: 0,
+      write: async (entries) => {
+        begun++
+        await waits
+        if (ended++ === good) throw new Error('no room')
+        written.push(...entries)
+      },
+      undo: () => undefined,
+    })
+    return { lines, written, isWriting: () => begun > ended }
+  }
+
+  it('tells nobody whose entry is on disk that a later write failed', async () => {
+    const { lines, written } = failingOnce(1)
+    const told = await Promise.allSettled(Array.from({ length: 6000 }, (_, n) => lines.add(n)))
+    assert.deepEqual(
+      told.flatMap(({ status }, n) => (status === 'fulfilled' ? [n] : [])),
+      written,
+    )
+    assert.ok(written.length > 0 && written.length < 6000)
+    await lines.close()
+  })
+
+  it('takes no more at once for those who only wait between others, and answers all', async () => {
+    const { lines, written } = failingOnce(Infinity)
+    const waiting = Array.from({ length: 12_000 }, (_, n) => {
+      const added = lines.add(n)
+      return n % 997 === 0 ? Promise.all([added, lines.settled()]) : added
+    })
+    await Promise.all(waiting)
+    assert.deepEqual(written, [...Array(12_000).keys()])
+    await lines.close()
+  })
+
+  it('tells nobody who comes after a failure of that failure', async () => {
+    let finish = (): void => undefined
+    const { lines, written, isWriting } = failingOnce(0, new Promise((resolve) => (finish = resolve)))
+    const lost = [lines.add(1)]
+    while (!isWriting()) await setTimeout(1)
+    lost.push(lines.add(2))
+    finish()
+    for (const one of lost) await assert.rejects(one, { code: 'unavailable' })
+    await lines.add(3)
+    assert.deepEqual(written, [3])
+    await lines.close()
+  })
+})

@@ -63,7 +63,7 @@ interface Patience {
 /** How a write ends, for all whose entries join it: with promises of its own, each that waits would be moved about by every collection of garbage. */
 class SharedEnd {
   readonly promise: Promise<void>
-  #left = 0
+  #count = 0
   #resolve!: () => void
   #reject!: (error: AppError) => void
   #inTime: Promise<void> | undefined
@@ -77,14 +77,19 @@ class SharedEnd {
     this.promise.catch(() => undefined)
   }
 
+  /** True when as many joined as one write takes: who joins a later one must not be told how this ended. */
+  get isFull(): boolean {
+    return this.#count >= mostAtOnce
+  }
+
   joined(): this {
-    this.#left++
+    this.#count++
     return this
   }
 
-  /** Tells that one entry is on disk. */
+  /** Tells that all of them are on disk. */
   written(): void {
-    if (--this.#left === 0) this.#resolve()
+    this.#resolve()
   }
 
   failed(error: AppError): this {
@@ -186,7 +191,8 @@ export class LineLog<Entry> {
   #wait(entry?: Entry): SharedEnd {
     if (this.#closed) return new SharedEnd().failed(this.#unavailable())
     if (entry !== undefined) this.#bytes += this.#sizeOf(entry)
-    // Who only waits is told of a fault at once.
+    // Who only waits is told of a fault at once; those who share an end stand together, so that one write takes them all.
+    if (entry === undefined || this.#next?.isFull) this.#next = undefined
     const end = entry === undefined ? new SharedEnd() : (this.#next ??= new SharedEnd())
     this.#queue.push({ entry, since: performance.now(), end: end.joined() })
     this.#start()
@@ -236,7 +242,7 @@ export class LineLog<Entry> {
     this.#woken = false
     this.#next = undefined
     try {
-      const batch = this.#queue.slice(0, mostAtOnce)
+      const batch = this.#batch()
       await this.#options.write(entriesOf(batch), trial)
       this.#queue.splice(0, batch.length)
       for (const entry of entriesOf(batch)) this.#bytes -= this.#sizeOf(entry)
@@ -249,6 +255,14 @@ export class LineLog<Entry> {
     }
   }
 
+  /** Returns the first of the queue, as many as one write takes, and none of those whose end is not among them whole. */
+  #batch(): readonly Waiting<Entry>[] {
+    const queue = this.#queue
+    let count = Math.min(queue.length, mostAtOnce)
+    while (count < queue.length && queue[count]!.end === queue[count - 1]!.end) count--
+    return queue.slice(0, count)
+  }
+
   #sizeOf(entry: Entry): number {
     return this.#options.sizeOf?.(entry) ?? 0
   }
@@ -259,6 +273,8 @@ export class LineLog<Entry> {
     this.#fault = diskFaultText(error)
     const all = this.#queue
     this.#queue = undo ? [] : all.filter(({ entry }) => entry !== undefined)
+    // Who comes next joins nothing that has ended.
+    if (undo) this.#next = undefined
     const undone = undo ? entriesOf(all).reverse() : []
     if (undone.length > 0) undo?.(undone)
     this.#giveUp(undo ? all : all.filter(({ entry }) => entry === undefined), error)
