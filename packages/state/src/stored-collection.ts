@@ -34,7 +34,9 @@ export interface Writes {
 }
 
 /** The operations a collection runs on: those of the state itself, or of a transaction over it. */
-export interface CollectionWork extends CollectionReads {
+export interface CollectionWork {
+  /** Makes those that read: most transactions only get and put, and name a collection each time. */
+  reads(): CollectionReads
   get(id: string): Promise<Stored | undefined>
   change<R>(work: (writes: Writes) => R | Promise<R>): Promise<R>
 }
@@ -61,27 +63,27 @@ export class StoredCollection<T extends Stored> implements Collection<T> {
   }
 
   async find(query: AnyQuery = {}): Promise<readonly T[]> {
-    return (await this.#work.find(this.#asked(query))) as readonly T[]
+    return (await this.#work.reads().find(this.#asked(query))) as readonly T[]
   }
 
   async first(query: AnyQuery): Promise<T | undefined> {
-    return (await this.#work.find(this.#asked({ ...query, limit: 1 })))[0] as T | undefined
+    return (await this.#work.reads().find(this.#asked({ ...query, limit: 1 })))[0] as T | undefined
   }
 
   async page(query: AnyQuery, upTo: number): Promise<Page<T>> {
-    return (await this.#work.page(this.#asked(query), upTo)) as Page<T>
+    return (await this.#work.reads().page(this.#asked(query), upTo)) as Page<T>
   }
 
   async count(query: AnyQuery = {}): Promise<number> {
-    return await this.#work.count(this.#asked(query))
+    return await this.#work.reads().count(this.#asked(query))
   }
 
   async aggregate(groups: GroupQuestion, query: AnyQuery = {}): Promise<GroupAnswer> {
-    return await this.#work.aggregate(groups, this.#asked(query))
+    return await this.#work.reads().aggregate(groups, this.#asked(query))
   }
 
   async search(words: WordQuestion, query: AnyQuery = {}): Promise<WordAnswer<T>> {
-    return (await this.#work.search(words, this.#asked(query))) as WordAnswer<T>
+    return (await this.#work.reads().search(words, this.#asked(query))) as WordAnswer<T>
   }
 
   async wordsBeginning(
@@ -89,7 +91,7 @@ export class StoredCollection<T extends Stored> implements Collection<T> {
     fields: WordQuestion['fields'],
     query: AnyQuery,
   ): Promise<readonly string[]> {
-    return await this.#work.beginning(start, fields, this.#asked(query))
+    return await this.#work.reads().beginning(start, fields, this.#asked(query))
   }
 
   insert(document: T): Promise<T> {

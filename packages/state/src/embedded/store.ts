@@ -121,12 +121,13 @@ export class EmbeddedStore implements Store {
     if (known) return known as unknown as Collection<T>
     table.declare(wanted)
     const inOrder = <R>(work: Slices<R>, stop?: Stop): Promise<R> => inTurns(prepared(table, work), stop)
+    const reads = tableReads(() => ({ table, now: this.clock.now() }), inOrder)
     // Even if nobody queries the table: writes have to be kept aside until it is prepared.
     void inTurns(table.prepare())
     const collection = new StoredCollection<Stored>(wanted, {
       get: async (id) => table.living(id, this.clock.now()),
       // A query may read much and takes turns; a mere lookup sees one moment.
-      ...tableReads(() => ({ table, now: this.clock.now() }), inOrder),
+      reads: () => reads,
       change: (work) => this.#change((overlay) => Promise.resolve(work(overlay))),
     })
     this.#collections.set(spec.name, collection)
@@ -275,7 +276,7 @@ export class EmbeddedStore implements Store {
     const inOrder = <R>(work: Slices<R>): Promise<R> => inOwnTurns(prepared(this.#low.data.table(name), work))
     return new StoredCollection<Stored>(spec, {
       get: async (id) => open().get(name, id),
-      ...tableReads(() => open().view(name), inOrder),
+      reads: () => tableReads(() => open().view(name), inOrder),
       change: async (work) => work(open()),
     }) as unknown as Collection<T>
   }

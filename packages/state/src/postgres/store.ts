@@ -138,7 +138,7 @@ export class PostgresStore implements Store {
     if (known) return known as unknown as Collection<T>
     const collection = new StoredCollection<Stored>(wanted, {
       get: (id) => this.#database.read((on) => readDocument(on, this.#view(wanted), id)),
-      ...rowReads((work) => this.#database.read((on) => work(on, this.#view(wanted)))),
+      reads: () => rowReads((work) => this.#database.read((on) => work(on, this.#view(wanted)))),
       change: async (work) => {
         let result: unknown
         await this.#transactions.run([], async (session) => {
@@ -254,7 +254,7 @@ export class PostgresStore implements Store {
     }
     return new StoredCollection<Stored>(spec, {
       get: async (id) => (await declared()).get(spec, id),
-      ...rowReads(async (work) => (await declared()).read(spec, work)),
+      reads: () => rowReads(async (work) => (await declared()).read(spec, work)),
       change: async (work) => work(await declared()),
     }) as unknown as Collection<T>
   }

@@ -65,8 +65,10 @@ export function tableCollection<T extends Stored>({
     rowReads((work) => read((on, shape) => work(on, viewOf(name, shape)))),
     differs,
   )
+  // Words of others are not collected: what is mistyped there is not found.
+  const all = { ...reads, beginning: () => Promise.resolve([]) }
   const work = {
-    ...reads,
+    reads: () => all,
     get: async (id: string) =>
       writing?.id === id
         ? await write((held) => held.hold(id))
@@ -80,8 +82,6 @@ export function tableCollection<T extends Stored>({
           update: () => Promise.reject(new Error('documents that lie elsewhere are put whole')),
         }),
       ),
-    // Words of others are not collected: what is mistyped there is not found.
-    beginning: () => Promise.resolve([]),
   }
   return new StoredCollection<T>(
     { name, indexes: [], ordered: [], texts: [], unique: [], expires: undefined },
