@@ -20,7 +20,6 @@ import { type CountedStates, statesOf } from '../documents/asking/aggregating.ts
 import { conditionOf, openTo, readFilters, storedName } from '../documents/asking/filters.ts'
 import type { Access } from '../documents/permission.ts'
 import { placesOf } from '../documents/values.ts'
-
 import { readableColumns } from '../documents/reports/tables.ts'
 import { type ChartDefinition, isOverTime } from './chart-definition.ts'
 import type { ChartPoint } from '#sandbox/sandbox.ts'

@@ -1,5 +1,4 @@
 /** Makes the tables for analysis, which hold exactly the rows and columns that one principal may read. */
-
 import { valueTypes } from '../core/values.ts'
 import type { ReadableTables, TableColumn } from '../documents/reports/run-sql.ts'
 import { valueTypeOf } from '../documents/values.ts'

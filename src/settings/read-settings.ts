@@ -1,3 +1,4 @@
+import { isObject } from '#leaf/as-json.ts'
 import { didYouMean } from '#leaf/names.ts'
 import { fileSchema } from '#leaf/file-schema.ts'
 import { unknownKeyText } from '#leaf/schema.ts'
@@ -31,7 +32,7 @@ export function readSettings(files: SiteFiles, faults: Fault[], warnings: Fault[
   if (!document) return defaultSettings()
   const before = faults.length
   const data = structuredClone(document.data ?? {})
-  if (!isSection(data)) {
+  if (!isObject(data)) {
     faults.push(document.fault([], 'must be a map of settings'))
     return defaultSettings()
   }
@@ -78,7 +79,7 @@ function takeOldSection(
   warnings.push(
     document.fault([oldSection], 'the layout before version 2; run "assistant-core migrate"', 'key'),
   )
-  if (!isSection(old)) {
+  if (!isObject(old)) {
     faults.push(document.fault([oldSection], 'must be a map of settings'))
     return origins
   }
@@ -92,7 +93,7 @@ function takeOldSection(
     }
     const [section = '', name = ''] = renamed?.split('.') ?? []
     const target = renamed ? (data[section] ??= {}) : undefined
-    if (!renamed || !isSection(target)) continue
+    if (!renamed || !isObject(target)) continue
     const converted = convert(renamed, value)
     if (name in target)
       faults.push(document.fault(path, `is given again as ${renamed}; remove one of them`, 'key'))
@@ -108,21 +109,17 @@ function takeOldSection(
 function leaveOutGone(document: SourceDocument, data: Section, warnings: Fault[]): void {
   for (const path of goneSettings) {
     let section: unknown = data
-    for (const name of path.slice(0, -1)) section = isSection(section) ? section[name] : undefined
+    for (const name of path.slice(0, -1)) section = isObject(section) ? section[name] : undefined
     const key = path.at(-1)!
-    if (!isSection(section) || !(key in section)) continue
+    if (!isObject(section) || !(key in section)) continue
     delete section[key]
     warnings.push(document.fault(path, 'has no effect any more; remove it', 'key'))
   }
 }
 
-function isSection(value: unknown): value is Section {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Makes every list a list, also one that is written as one value a line. */
 function withLists(value: unknown, { type, properties = {} }: Shape): unknown {
-  if (isSection(value))
+  if (isObject(value))
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => [name, withLists(one, properties[name] ?? {})]),
     )

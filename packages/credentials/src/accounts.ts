@@ -47,7 +47,7 @@ export class Accounts<P extends Proofs> {
 
   /** Returns the account of a user, empty until they choose something. */
   async of(user: string): Promise<P> {
-    return (await this.#accounts.get(user)) ?? emptyOf(user)
+    return (await this.#accounts.get(user)) ?? ({ id: user } as P)
   }
 
   /** Returns the account that has this passkey; the first that had it, as somebody else could add it again up to 2.13.1. */
@@ -74,7 +74,7 @@ export class Accounts<P extends Proofs> {
     return this.#store.transaction(async (tx) => {
       const accounts = tx.in(this.#accounts)
       const before = await accounts.get(user)
-      const changed = change(before ?? emptyOf(user))
+      const changed = change(before ?? ({ id: user } as P))
       const passkeyIds = (changed.passkeys ?? []).map(({ id }) => id)
       for (const id of passkeyIds)
         // WebAuthn Level 3 §7.1, step 26: a passkey's id identifies who signs in, so it must be unique.
@@ -84,10 +84,6 @@ export class Accounts<P extends Proofs> {
       return accounts.put((passkeyIds.length > 0 ? { ...listed, passkeyIds } : listed) as P)
     })
   }
-}
-
-function emptyOf<P extends Proofs>(id: string): P {
-  return { id } as P
 }
 
 /** Returns an account without its proofs. */

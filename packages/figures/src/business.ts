@@ -37,18 +37,7 @@ export function analyzeBusiness(
   data: BusinessData,
 ): Readonly<Record<string, unknown>> {
   const all = seriesOf(data.columns, data.rows)
-  switch (kind) {
-    case 'profile':
-      return profile(all, data)
-    case 'statistics':
-      return statistics(all)
-    case 'trends':
-      return trends(all, data)
-    case 'quality':
-      return quality(all, data.rows.length)
-    default:
-      return correlate(all)
-  }
+  return { profile, statistics, trends, quality, correlations: correlate }[kind](all, data)
 }
 
 function profile(all: readonly Series[], { columns, rows }: BusinessData): Record<string, unknown> {
@@ -185,7 +174,8 @@ function summed(
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-function quality(all: readonly Series[], rowCount: number): Record<string, unknown> {
+function quality(all: readonly Series[], { rows }: BusinessData): Record<string, unknown> {
+  const rowCount = rows.length
   const checks = all.flatMap((series) => {
     const present = series.values.filter((value) => value !== null)
     const nulls = percent(series.values.length - present.length, rowCount)

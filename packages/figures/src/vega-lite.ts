@@ -56,10 +56,12 @@ export function framed(title: string | undefined, parts: VegaPart): VegaPart {
   }
 }
 
+const usualColor = '#4c78a8'
+
 /** The parts in which the kinds of charts differ. */
 const kinds: Readonly<Record<Chart['chart_type'], (definition: Chart) => VegaPart>> = {
   line: (definition) => ({
-    mark: { type: 'line', point: true, color: colorOf(definition) },
+    mark: { type: 'line', point: true, color: definition.color ?? usualColor },
     encoding: {
       x: {
         field: 'label',
@@ -93,13 +95,9 @@ const kinds: Readonly<Record<Chart['chart_type'], (definition: Chart) => VegaPar
     },
   }),
   bar: (definition) => ({
-    mark: { type: 'bar', color: colorOf(definition) },
+    mark: { type: 'bar', color: definition.color ?? usualColor },
     encoding: { x: { ...labelOf(titleOf(definition)), axis: { labelAngle: -40 } }, y: valueOf(definition) },
   }),
-}
-
-function colorOf({ color = '#4c78a8' }: Chart): string {
-  return color
 }
 
 function titleOf({ based_on: group, time_series_based_on: time }: Chart): string | null {

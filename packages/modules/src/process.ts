@@ -61,11 +61,6 @@ interface RunningCall {
   last: Promise<unknown>
 }
 
-interface Starting {
-  readonly resolve: (tools: readonly Announced[]) => void
-  readonly reject: (fault: SiteFault) => void
-}
-
 export interface ProcessParts {
   readonly bundle: Bundle
   readonly memoryMegabytes: number
@@ -81,7 +76,7 @@ export interface ProcessParts {
 export class ModuleProcess {
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
-  #starting: Starting | undefined
+  #starting: { resolve(tools: readonly Announced[]): void; reject(fault: SiteFault): void } | undefined
   #calls = new Map<number, RunningCall>()
   #lastCall = 0
   #missed = 0
@@ -276,7 +271,7 @@ export class ModuleProcess {
   }
 
   /** Kills the process and stops listening to it; the caller answers whoever waited for its start. */
-  #stop(): Starting | undefined {
+  #stop() {
     const starting = this.#starting
     clearInterval(this.#ticking)
     this.#child?.kill('SIGKILL')

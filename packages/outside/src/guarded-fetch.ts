@@ -3,6 +3,7 @@
  * https only, public addresses only, the address that was checked is the one dialled, no redirects, a small answer, a
  * short deadline, and nothing of ours is sent along.
  */
+import { jsonOr } from '#leaf/as-json.ts'
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:https'
@@ -192,11 +193,9 @@ export async function readWithin(body: AsyncIterable<Uint8Array>, maxBytes: numb
 }
 
 function jsonOf(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString())
-  } catch (cause) {
-    throw new Error('it is not JSON', { cause })
-  }
+  const value = jsonOr(bytes.toString())
+  if (value === undefined) throw new Error('it is not JSON')
+  return value
 }
 
 function maxAgeOf(header: string | undefined): { maxAge?: number } {

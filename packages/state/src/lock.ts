@@ -3,12 +3,14 @@
  * is gone is taken over by whoever first links a guard with the dead lock's own nonce; so of several that
  * see the same dead lock only one may remove it, and nobody ever removes a live one.
  */
+import { jsonOr } from '#leaf/as-json.ts'
 import {
   linkSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   statSync,
+  rmSync,
   unlinkSync,
   utimesSync,
   writeFileSync,
@@ -57,7 +59,7 @@ export async function lockState(folder: string, clock: Clock): Promise<StateLock
   await take(path, own)
   // Removes drafts and guards of killed processes; a live process whose draft is removed tries again.
   for (const name of readdirSync(folder)) {
-    if (name.startsWith(`${lockName}.`)) removeQuietly(join(folder, name))
+    if (name.startsWith(`${lockName}.`)) rmSync(join(folder, name), { force: true })
   }
   let lost = false
   // A heartbeat for processes in other containers: they cannot look us up by number and watch this file's time.
@@ -71,7 +73,7 @@ export async function lockState(folder: string, clock: Clock): Promise<StateLock
     },
     release() {
       clearInterval(beat)
-      if (!lost && readHolder(path)?.nonce === own.nonce) removeQuietly(path)
+      if (!lost && readHolder(path)?.nonce === own.nonce) rmSync(path, { force: true })
       lost = true
     },
   }
@@ -114,7 +116,7 @@ async function removeDead(path: string, dead: LockHolder, own: LockHolder): Prom
     // Only the guard's holder removes this lock: if it is still there, it stays there until the next line.
     if (readHolder(path)?.nonce === dead.nonce) unlinkSync(path)
   } finally {
-    removeQuietly(guard)
+    rmSync(guard, { force: true })
   }
 }
 
@@ -130,7 +132,7 @@ function linkLock(path: string, own: LockHolder): boolean {
     if (code === 'EEXIST' || code === 'ENOENT') return false
     throw error
   } finally {
-    removeQuietly(draft)
+    rmSync(draft, { force: true })
   }
 }
 
@@ -171,12 +173,9 @@ function readHolder(path: string): LockHolder | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  try {
-    const holder = JSON.parse(text) as LockHolder
-    if (Number.isSafeInteger(holder.pid) && /^[\w-]{8,64}$/.test(holder.nonce)) return holder
-  } catch {
-    // Falls through to the error below: a lock is linked whole, so this file is not one of ours.
-  }
+  const holder = jsonOr(text) as LockHolder | null | undefined
+  if (holder && Number.isSafeInteger(holder.pid) && /^[\w-]{8,64}$/.test(holder.nonce)) return holder
+  // A lock is linked whole, so this file is not one of ours.
   throw new AppError(
     'conflict',
     'the lock of the state is not readable; if no process uses the state, remove it',
@@ -239,13 +238,5 @@ function touch(path: string, own: LockHolder): boolean {
   } catch (error) {
     // Any other error, such as too many open files, says nothing about whose lock it is.
     return !(error instanceof AppError) && (error as NodeJS.ErrnoException).code !== 'ENOENT'
-  }
-}
-
-function removeQuietly(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }

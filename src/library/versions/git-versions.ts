@@ -26,17 +26,11 @@ export function versionLine(
   repository: Repository | undefined,
   kept: VersionLine,
 ): VersionLine {
+  const newest = (of: 'versions' | 'changes', id: string, limit: number) =>
+    withSources(repository!, id, held.get(id)![of].toReversed().slice(0, limit))
   return {
-    history: (id, limit) => {
-      const found = held.get(id)
-      if (!found) return kept.history(id, limit)
-      return withSources(repository!, id, found.versions.toReversed().slice(0, limit))
-    },
-    changes: (id, limit) => {
-      const found = held.get(id)
-      if (!found) return kept.changes(id, limit)
-      return withSources(repository!, id, found.changes.toReversed().slice(0, limit))
-    },
+    history: (id, limit) => (held.has(id) ? newest('versions', id, limit) : kept.history(id, limit)),
+    changes: (id, limit) => (held.has(id) ? newest('changes', id, limit) : kept.changes(id, limit)),
     version: async (id, number) => {
       const found = held.get(id)
       if (!found) return kept.version(id, number)

@@ -14,12 +14,8 @@ export function moduleParts(
   more: Omit<ProcessParts, 'bundle' | 'memorySetting' | 'onFault'> & Tell,
 ): EntryParts {
   const { failed, well } = more
-  const module = new ModuleProcess({
-    ...more,
-    memorySetting: 'tools.module_memory_mb',
-    bundle,
-    onFault: failed,
-  })
+  const memorySetting = 'tools.module_memory_mb'
+  const module = new ModuleProcess({ ...more, memorySetting, bundle, onFault: failed })
   let tools: readonly Tool[] = []
   const toolOf = ({ runs, ...about }: Announced[number]): Tool => ({
     ...(about as unknown as Tool),

@@ -1,4 +1,5 @@
 /** The paging of a SQL tool: by offset, or by a cursor of column values behind the last row. */
+import { jsonOr } from '#leaf/as-json.ts'
 import { escapeIdentifier } from 'pg'
 import { AppError } from '#leaf/errors.ts'
 import { offset as offsetArgument } from '../gate/arguments.ts'
@@ -66,16 +67,8 @@ function textOf(row: Row, columns: readonly string[]): string {
 }
 
 function columnsOf(cursor: string, count: number): readonly string[] {
-  try {
-    const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
-    if (
-      Array.isArray(values) &&
-      values.length === count &&
-      values.every((value) => typeof value === 'string')
-    )
-      return values
-  } catch {
-    // Reported below.
-  }
+  const values = jsonOr(Buffer.from(cursor, 'base64url').toString('utf8'))
+  const isOurs = Array.isArray(values) && values.length === count
+  if (isOurs && values.every((value) => typeof value === 'string')) return values
   throw new AppError('invalid', 'cursor: is no next_cursor of this tool')
 }
