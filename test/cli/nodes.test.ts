@@ -26,7 +26,7 @@ describe('on every supported Node', () => {
   })
 
   const flags =
-    /(?<!import \{ (?:getHeap(?:Space)?Statistics|deserialize) \} from ')node:v8|--interrupt-budget|setFlagsFromString/
+    /(?<!import \{ (?:getHeap(?:Space)?Statistics|serialize|deserialize) \} from ')node:v8|--interrupt-budget|setFlagsFromString/
   it('no flag of V8 is set: most are undocumented, and the next version may refuse them', () => {
     const packages = readdirSync(join(projectRoot, 'packages')).map((name) => `packages/${name}/src`)
     for (const folder of ['src', 'bin', 'scripts', ...packages])
