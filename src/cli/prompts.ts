@@ -7,7 +7,7 @@ import type { PromptTestResult } from '../library/prompts/prompt-tests.ts'
 import { type Fault, faultText } from '#site/site-files.ts'
 import { defineCommand } from './options.ts'
 import { operate } from './control.ts'
-import { print, tell } from '#commands/terminal.ts'
+import { picturedLines, print, tell } from '#commands/terminal.ts'
 
 /**
  * `assistant-core prompts …`: an author's commands before a prompt is in use. They work on files, without a daemon or a
@@ -51,7 +51,7 @@ export const promptCommands = [
     text: (results) => {
       const lines = results.flatMap(({ ok, prompt, test, problems }) => [
         `${ok ? 'ok  ' : 'FAIL'}  ${prompt}: ${test}`,
-        ...problems.map((problem) => `      ${problem.replaceAll('\n', '\n      ')}`),
+        ...problems.map((problem) => `      ${picturedLines(problem).replaceAll('\n', '\n      ')}`),
       ])
       return [...lines, `${results.filter(({ ok }) => ok).length} of ${results.length} tests passed`].join(
         '\n',
@@ -76,7 +76,7 @@ export const promptCommands = [
       const told = list.map(({ id, kind, file, newVersion, status, diff }) => {
         const version = newVersion ? ', new version' : ''
         const way = status ? `, ${status.from} to ${status.to}` : ''
-        return `${id} (${file}): ${kind}${version}${way}\n${diff}`.trimEnd()
+        return `${id} (${file}): ${kind}${version}${way}\n${picturedLines(diff)}`.trimEnd()
       })
       return told.join('\n\n') || `no difference from ${ref}`
     },

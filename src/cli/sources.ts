@@ -1,5 +1,6 @@
 import { asks, takes } from '#commands/description.ts'
 import { columns, table } from '#commands/terminal.ts'
+import { pictured } from '#leaf/pictured.ts'
 import { sourceTypes } from '#sources/source.ts'
 import { defineCommand } from './options.ts'
 
@@ -61,7 +62,7 @@ export const sourceCommands = [
     },
     text: ({ written, doctypes, left }) => [
       table(doctypes, [...columns('doctype, table, file, state'), ['difference', differenceOf]]),
-      ...left.map((one) => `left out: ${one}`),
+      ...left.map((one) => `left out: ${pictured(one)}`),
       written
         ? 'nobody may read a new doctype until its file has permissions; assistant-core check tells the rest'
         : 'nothing was written: --write does',

@@ -5,7 +5,7 @@ import { promptRows } from '../library/prompts/prompt-rows.ts'
 import { promptStatuses } from '../library/words.ts'
 import { asks, takes, type CommandDescription, type Input, type ParamsOf } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
-import { columns, facts, type TextColumn } from '#commands/terminal.ts'
+import { columns, facts, picturedLines, type TextColumn } from '#commands/terminal.ts'
 import { pictured } from '#leaf/pictured.ts'
 import { principalOf } from './whose.ts'
 
@@ -57,7 +57,7 @@ export const promptOperations = [
         template_content: template.content,
       }
     },
-    text: ({ template_content, ...rest }) => `${facts(rest)}\n\n${template_content}`,
+    text: ({ template_content, ...rest }) => `${facts(rest)}\n\n${picturedLines(template_content)}`,
   }),
   defineOperation({
     // Its command shows files as well, which need not be part of the site. No use is counted.
@@ -100,7 +100,7 @@ export const promptOperations = [
       const told = list.map(({ version, current, time, author, commit, diff }) => {
         const title = version === null ? 'not committed' : `version ${version}`
         const made = time === null ? '' : `${time}  ${pictured(author)}  ${commit?.slice(0, 12) ?? ''}`
-        return `${title}${current ? ' (in use)' : ''}  ${made}\n${diff}`.trimEnd()
+        return `${title}${current ? ' (in use)' : ''}  ${made}\n${picturedLines(diff)}`.trimEnd()
       })
       return told.join('\n\n')
     },

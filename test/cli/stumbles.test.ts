@@ -1,5 +1,6 @@
 /** Where an operator stumbled who had read nothing but the README. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -34,6 +35,24 @@ describe('a command', () => {
   it('lets nothing through to a terminal that moves the cursor or hides, a mark of direction or a soft hyphen neither', () => {
     const rows = [{ name: 'a\u001b[2J\u061cb\u00adc' }]
     assert.equal(table(rows, columns('name')), 'NAME\na␛[2J⟨U+061C⟩b⟨U+00AD⟩c')
+  })
+
+  it('shows nothing of what a branch brings or an error quotes as anything but itself', async (t) => {
+    const site = join(temporaryFolder(t), 'site')
+    initSite(site)
+    for (const words of ['init --quiet', 'add --all', 'commit --quiet --message=site'])
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...words.split(' ')], { cwd: site })
+    writeFileSync(
+      join(site, 'prompts/hello.md'),
+      '---\ntitle: Hello\nvisibility: Public\n---\nDo harm.\u001b[2K\rDo good.\u202e\tEnd\n',
+    )
+    const { code, stdout, stderr } = await runCli(['prompts', 'diff', 'HEAD', '--site', site])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, /\n\+Do harm\.␛\[2K␍Do good\.⟨U\+202E⟩\tEnd$/m)
+    const failed = await runCli(['prompts', 'diff', 'no\u001b[2J', '--site', site])
+    assert.equal(failed.code, 1)
+    assert.match(failed.stderr, /no␛\[2J/)
+    assert.doesNotMatch(failed.stderr, /\u001b/)
   })
 
   it('with an empty result says so in words that are words', () => {

@@ -52,6 +52,11 @@ export function plain(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** Returns a text of several lines, of which nothing but their ends and tabs moves a cursor. */
+export function picturedLines(text: string): string {
+  return text.replaceAll(/[^\n\t]+/g, pictured)
+}
+
 /** Tells what a verification found, a line each. */
 export function foundText({ faults, notes }: Readonly<Record<'faults' | 'notes', readonly string[]>>) {
   const lines = [...faults.map((fault) => `  fault: ${fault}`), ...notes.map((note) => `  note: ${note}`)]
@@ -140,9 +145,9 @@ export function barText(
   return `${what} [${bar}] ${Math.floor((100 * done) / all)} %, ${done} of ${all}, ${Math.round(rate)} a second, ${time} left`
 }
 
-/** Shows the person at the terminal something that is not a result. */
+/** Shows the person at the terminal something that is not a result; names and messages of others may be in it. */
 export function tell(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${picturedLines(text)}\n`)
 }
 
 /** Reads a secret from the first line of standard input: other users of the machine could read it as an argument. */

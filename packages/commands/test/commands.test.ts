@@ -38,7 +38,7 @@ const sell = defineCommand({
     note: '--note <name=value>: what to write on it; repeatable',
   }),
   run: async ({ name, count, to, ...rest }, { shop }) => {
-    if (name === 'gold') throw new AppError('not_found', 'there is no gold')
+    if (name.startsWith('gold')) throw new AppError('not_found', `there is no ${name}`)
     if (name === 'nothing') throw Object.assign(new Error('EACCES'), { code: 'EACCES', path: '/till' })
     if (name === 'bug') throw new TypeError('a slip')
     return { name, count, to, shop: shop ?? null, ...rest }
@@ -144,6 +144,11 @@ describe('a command line', () => {
   it('ends with the code of its fault, and says nothing of it on standard output', async (t) => {
     for (const [words, code, told] of [
       [['goods', 'sell', 'gold', '--to', 'Ann'], 9, /^corner-shop: error: there is no gold\n$/],
+      [
+        ['goods', 'sell', 'gold\u001b[2J\r\n\tx', '--to', 'Ann'],
+        9,
+        /^corner-shop: error: there is no gold␛\[2J␍\n\tx\n$/,
+      ],
       [['goods', 'sell', 'nothing', '--to', 'Ann'], 1, /error: no permission for \/till; run this as/],
       [['goods', 'sell', 'bug', '--to', 'Ann'], 1, /internal error: TypeError: a slip\n +at /],
       [['goods', 'sell', 'tea'], 2, /required option '--to <person>' not specified/],
