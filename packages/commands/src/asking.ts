@@ -8,9 +8,9 @@ import { chmodSync, rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { userInfo } from 'node:os'
 import process from 'node:process'
-import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
+import { eachLine } from '#leaf/each-line.ts'
 import { AppError, messageOf, type AppErrorCode } from '#leaf/errors.ts'
 import { http } from '#leaf/node-http.ts'
 
@@ -220,7 +220,7 @@ function post(socketPath: string, name: string, params: unknown): Promise<Incomi
 async function* itemsOf<Value>(response: IncomingMessage): AsyncGenerator<Value> {
   let ended = false
   try {
-    for await (const line of createInterface({ input: response, crlfDelay: Infinity })) {
+    for await (const line of eachLine(response)) {
       const told = JSON.parse(line) as Line
       if ('error' in told) {
         const { code, message, data } = told.error
@@ -230,9 +230,10 @@ async function* itemsOf<Value>(response: IncomingMessage): AsyncGenerator<Value>
       ended = 'result' in told
       yield ('result' in told ? told.result : told.item) as Value
     }
+  } catch (error) {
+    if (error !== response.errored) throw error
     // A stream may end without a result; a broken connection must not pass for its end.
-    if (!ended && !response.complete)
-      throw new AppError('unavailable', 'the daemon stopped before it answered')
+    if (!ended) throw new AppError('unavailable', 'the daemon stopped before it answered', { cause: error })
   } finally {
     // A reader who stops early must end the program's work, and the closed connection must be no error here.
     response.on('error', () => undefined)

@@ -1,6 +1,6 @@
 /** A server as a child process, over its standard streams: one message a line. */
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { eachLine } from '#leaf/each-line.ts'
 import { AppError } from '#leaf/errors.ts'
 import { type Message, responseOf, type Texts, type Transport } from './messages.ts'
 
@@ -32,11 +32,14 @@ export async function overStreams(
     onEnd(ended!)
   })
   child.stdin.on('error', end)
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const message = responseOf(line)
-    if (message) waiting.get(message.id)?.resolve(message)
-    if (message) waiting.delete(message.id)
-  })
+  const hear = async (): Promise<void> => {
+    for await (const line of eachLine(child.stdout)) {
+      const message = responseOf(line)
+      if (message) waiting.get(message.id)?.resolve(message)
+      if (message) waiting.delete(message.id)
+    }
+  }
+  void hear().catch(end)
   const tell = (message: Message): unknown => child.stdin.write(`${JSON.stringify(message)}\n`)
   const exchange: Transport['exchange'] = async (message, signal) => {
     if (ended) throw ended

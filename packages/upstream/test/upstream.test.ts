@@ -52,6 +52,11 @@ describe('a server as a child process', () => {
     )
   })
 
+  it('is heard also where a text of it separates lines for Unicode', async (t) => {
+    const { call } = childUpstream(t, `() => ({ structuredContent: { text: 'one\\u2028two\\u2029three' } })`)
+    assert.deepEqual(await call('any', AbortSignal.timeout(5000)), { text: 'one\u2028two\u2029three' })
+  })
+
   it('gets the environment that it was given, and none of ours', async (t) => {
     const { call } = childUpstream(t, '() => ({ structuredContent: process.env })', { GREETING: 'hello' })
     const environment = (await call('any')) as Record<string, string>
