@@ -2,8 +2,8 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '#leaf/errors.ts'
 import { diskFaultText } from '#leaf/files.ts'
 import type { Log } from '#leaf/log.ts'
-import { inTime } from '#leaf/turns.ts'
 import type { AppendFile } from './append-file.ts'
+import { type Patience, SharedEnd } from './shared-end.ts'
 
 const trialMilliseconds = 500
 /** The turns of the event loop that a write waits for others, and at most, when more come all the time. */
@@ -52,55 +52,6 @@ interface Waiting<Entry> {
   readonly entry: Entry | undefined
   readonly since: number
   readonly end: SharedEnd
-}
-
-/** How long a caller waits for the disk, and what it is told when that was too short. */
-interface Patience {
-  readonly milliseconds: number
-  readonly late: string
-}
-
-/** How a write ends, for all whose entries join it: with promises of its own, each that waits would be moved about by every collection of garbage. */
-class SharedEnd {
-  readonly promise: Promise<void>
-  #count = 0
-  #resolve!: () => void
-  #reject!: (error: AppError) => void
-  #inTime: Promise<void> | undefined
-
-  constructor() {
-    this.promise = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    // Nobody has to wait.
-    this.promise.catch(() => undefined)
-  }
-
-  /** True when as many joined as one write takes: who joins a later one must not be told how this ended. */
-  get isFull(): boolean {
-    return this.#count >= mostAtOnce
-  }
-
-  joined(): this {
-    this.#count++
-    return this
-  }
-
-  /** Tells that all of them are on disk. */
-  written(): void {
-    this.#resolve()
-  }
-
-  failed(error: AppError): this {
-    this.#reject(error)
-    return this
-  }
-
-  /** The same end, or AppError `unavailable` when it takes too long for the first who asked. */
-  inTime({ milliseconds, late }: Patience): Promise<void> {
-    return (this.#inTime ??= inTime(this.promise, milliseconds, late))
-  }
 }
 
 /**
@@ -192,7 +143,7 @@ export class LineLog<Entry> {
     if (this.#closed) return new SharedEnd().failed(this.#unavailable())
     if (entry !== undefined) this.#bytes += this.#sizeOf(entry)
     // Who only waits is told of a fault at once; those who share an end stand together, so that one write takes them all.
-    if (entry === undefined || this.#next?.isFull) this.#next = undefined
+    if (entry === undefined || this.#next?.count === mostAtOnce) this.#next = undefined
     const end = entry === undefined ? new SharedEnd() : (this.#next ??= new SharedEnd())
     this.#queue.push({ entry, since: performance.now(), end: end.joined() })
     this.#start()
