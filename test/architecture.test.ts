@@ -154,6 +154,7 @@ const keptByProcess: Record<string, { names: readonly string[]; why: string }> =
     why: 'one for each language, number of digits and time zone that there is',
   },
   '#modules/bundle.ts': { names: ['compiling'], why: 'the compiler is one for a process' },
+  '#site/parse-source.ts': { names: ['ahead'], why: 'what bytes give, for one file' },
 }
 
 /** The errors that leave the service: one class a speaker (decision 10). */

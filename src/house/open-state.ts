@@ -7,7 +7,7 @@ import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { readSecretFile, type SecretPath } from '#leaf/secret-files.ts'
 import type { Settings } from '../core/settings.ts'
-import { parseSource } from '#site/reading.ts'
+import { parseAhead } from '#site/reading.ts'
 import { readSettings, settingsFile } from '../settings/read-settings.ts'
 import { fileFault, type Fault } from '#site/site-files.ts'
 import { siteFaults } from '#site/site.ts'
@@ -92,7 +92,7 @@ export async function databaseUrl(
 async function onlySettings(site: string): Promise<Parameters<typeof readSettings>[0]> {
   const rest = { folder: site, assets: new Map(), digest: '' }
   try {
-    const { document, faults } = parseSource(settingsFile, await readFile(join(site, settingsFile)))
+    const { document, faults } = parseAhead(settingsFile, await readFile(join(site, settingsFile)))
     const documents = new Map(document ? [[settingsFile, document]] : [])
     return { ...rest, documents, faults }
   } catch {

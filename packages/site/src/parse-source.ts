@@ -36,8 +36,17 @@ const maxAliases = 100
 // One missing quote can confuse the parser for the rest of the file.
 const maxFaultsPerFile = 20
 
+let ahead: ParsedSource = { faults: [] }
+
+/** Parses the one file that is read before the rest of its site, and keeps what came of it for whoever reads the same bytes again. */
+export function parseAhead(file: string, bytes: Uint8Array): ParsedSource {
+  return (ahead = parseSource(file, bytes))
+}
+
 /** Parses a YAML file, or a markdown file with or without front matter (`data` is null without). */
 export function parseSource(file: string, bytes: Uint8Array): ParsedSource {
+  const { document: known } = ahead
+  if (known?.file === file && Buffer.compare(known.bytes, bytes) === 0) return ahead
   if (isUtf16(bytes))
     return { faults: [faultOf(file, { line: 1, column: 1 }, 'is UTF-16 text; save it as UTF-8')] }
   if (!isUtf8(bytes)) return { faults: [faultOf(file, firstInvalidLine(bytes), 'is not UTF-8 text')] }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseSource } from '#site/parse-source.ts'
+import { parseAhead, parseSource } from '#site/parse-source.ts'
 import { faultText } from '#site/site-files.ts'
 
 const parse = (text: string, file = 'config/a.yaml') => parseSource(file, Buffer.from(text))
@@ -26,6 +26,16 @@ describe('parsing YAML', () => {
       n: 1.5,
       yes: 'on',
     })
+  })
+
+  it('gives again what was parsed ahead, for the same bytes of the same file alone', () => {
+    const of = (text: string): Buffer => Buffer.from(text)
+    const known = parseAhead('settings.yaml', of('a: 1'))
+    assert.equal(parseSource('settings.yaml', of('a: 1')), known)
+    assert.deepEqual(parseSource('settings.yaml', of('a: 2')).document?.data, { a: 2 })
+    assert.equal(parseSource('other.yaml', of('a: 1')).document?.file, 'other.yaml')
+    assert.deepEqual(parseAhead('settings.yaml', of('a: [')).document, undefined)
+    assert.equal(parseSource('settings.yaml', of('a: [')).faults.length, 1)
   })
 
   it('gives null for an empty file, and text keys for numbers', () => {
