@@ -148,6 +148,26 @@ describe('a log whose writes fail', () => {
     await lines.close()
   })
 
+  it('loses nothing of what waited when it is closed, where writing is possible again', async () => {
+    let fails = true
+    const written: number[] = []
+    const lines = new LineLog<number>({
+      name: 'the log',
+      log: createLog('silent', process.stderr),
+      gatherMilliseconds: 0,
+      write: async (entries) => {
+        if (fails) throw new Error('no room')
+        written.push(...entries)
+      },
+    })
+    const added = Array.from({ length: 12_000 }, (_, n) => lines.add(n))
+    while (lines.fault === undefined) await setTimeout(1)
+    fails = false
+    assert.deepEqual(await lines.close(), [])
+    await Promise.all(added)
+    assert.equal(written.length, 12_000)
+  })
+
   it('tells nobody who comes after a failure of that failure', async () => {
     let finish = (): void => undefined
     const { lines, written, isWriting } = failingOnce(0, new Promise((resolve) => (finish = resolve)))

@@ -132,7 +132,9 @@ export class LineLog<Entry> {
   async close(): Promise<readonly Entry[]> {
     this.#closed = true
     while (this.#running) await this.#running
-    if (this.#queue.length > 0 || this.#woken) await this.#round(false)
+    if (this.#queue.length > 0 || this.#woken)
+      do await this.#round(false)
+      while (this.#fault === undefined && this.#queue.length > 0)
     const lost = entriesOf(this.#queue)
     this.#giveUp(this.#queue)
     this.#queue = []
