@@ -9,9 +9,10 @@ import type { AuditLoss, KnownLine, LogMemory } from './known-log.ts'
 import type { FileLedger, FileParts } from './files/file-ledger.ts'
 import { eventIn, type ToldEvent } from './line.ts'
 
-/** How long a reader of documents waits for their event; once one has waited so long, new ones are refused at once. */
+/** The time that a reader of documents waits for their event; once one has waited so long, new ones are refused at once. */
+const patienceMilliseconds = 5_000
 const patience = {
-  milliseconds: 5_000,
+  milliseconds: patienceMilliseconds,
   late: 'it could not be written to the audit log in time, so nothing is shown',
 }
 
@@ -94,7 +95,7 @@ export function requireWritable({ lines, isOnReserve }: Writing, reading = false
 /** Returns why an event recorded now would not be written in time; undefined while it would be. */
 export function latenessOf({ lines }: Pick<Writing, 'lines'>): string | undefined {
   const { waitsFor } = lines
-  if (waitsFor <= patience.milliseconds) return undefined
+  if (waitsFor <= patienceMilliseconds) return undefined
   return `an event has waited for ${Math.floor(waitsFor / 1000)} seconds`
 }
 
