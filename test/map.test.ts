@@ -133,7 +133,7 @@ interface Addition {
 const additions: Readonly<Record<string, Addition>> = {
   'a tool': {
     write: {
-      'tools/repeat.ts': `import { defineTool } from './tool.ts'
+      'tools/reading/repeat.ts': `import { defineTool } from '../tool.ts'
         export const repeat = defineTool({
           name: 'repeat', title: 'Repeat', description: 'Says it again.', category: 'read_only',
           input: { type: 'object', additionalProperties: false, required: ['text'], properties: { text: { type: 'string' } } },
@@ -143,7 +143,7 @@ const additions: Readonly<Record<string, Addition>> = {
     },
     register: {
       file: 'tools/index.ts',
-      in: (file) => addMember(file, 'repeat', './repeat.ts', /readonly Tool\[\] = \[/),
+      in: (file) => addMember(file, 'repeat', './reading/repeat.ts', /readonly Tool\[\] = \[/),
     },
     expect: async (program) => {
       const listed = JSON.stringify(await callMcp(program, 'tools/list', {}))

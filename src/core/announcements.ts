@@ -11,11 +11,11 @@ const words = {
   attempt: 'attempt ',
   /** Whose tokens and API keys ended (`oauth/tokens/revocation-news.ts`). */
   revoked: 'tokens.revoked ',
-  /** A suspended call that was decided on (`mcp/waiting-room.ts`). */
+  /** A suspended call that was decided on (`mcp/waiting/waiting-room.ts`). */
   waiting: 'mcp.waiting ',
   /** A call to be ended (`mcp/running.ts`). */
   cancel: 'mcp.cancel ',
-  /** A stream that a client wants to go on with, and one of which there is more (`mcp/kept-streams.ts`). */
+  /** A stream that a client wants to go on with, and one of which there is more (`mcp/streams/kept-streams.ts`). */
   streamAsked: 'mcp.stream asked ',
   streamTold: 'mcp.stream told ',
 } as const

@@ -9,7 +9,7 @@ import { documentsIn, type Fault, type SiteFiles } from '#site/site-files.ts'
 import { placeAt } from '#leaf/places.ts'
 import { placeInStatement, statementFault } from '#site/checking.ts'
 import type { OwnDefinitions } from '../tools/own/read-own-tools.ts'
-import { reportSql } from '../tools/report-sql.ts'
+import { reportSql } from '../tools/analysing/report-sql.ts'
 
 /** The parts of the machine that a check of a site may use. */
 export interface Means {

@@ -1,6 +1,6 @@
 import type { Principal } from '../core/principal.ts'
 import { RunningCalls } from '../mcp/running.ts'
-import { Subscriptions } from '../mcp/subscriptions.ts'
+import { Subscriptions } from '../mcp/streams/subscriptions.ts'
 import type { Foundation } from './foundation.ts'
 import type { House } from './house.ts'
 import type { Snapshot } from './snapshot.ts'

@@ -10,7 +10,7 @@ import type { WaitingApproval } from '../core/suspended.ts'
 import type { Tracer } from '#telemetry/trace-context.ts'
 import type { Library } from '../library/library.ts'
 import type { Catalogue } from '../tools/gate/catalogue.ts'
-import type { Channel } from './channel.ts'
+import type { Channel } from './streams/channel.ts'
 import type { Json, RequestId } from './json-rpc.ts'
 import type { Revision } from './revisions.ts'
 

@@ -8,7 +8,7 @@ import { errorCodes, isObject, JsonRpcError, objectParam, textParam } from './js
 import { legacyRevision, modernRevisions, preferred } from './revisions.ts'
 import { mintSession } from './session.ts'
 import { serverInfoOf } from './shape.ts'
-import { tasksExtension } from './task-methods.ts'
+import { tasksExtension } from './waiting/task-methods.ts'
 
 const skillsExtension = { 'io.modelcontextprotocol/skills': { directoryRead: true } }
 const viewsSupport = { [viewsExtension]: viewsCapability }

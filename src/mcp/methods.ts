@@ -2,7 +2,7 @@
 import type { Call, McpDeps, Reply } from './call.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './discovery.ts'
-import { listen } from './listening.ts'
+import { listen } from './streams/listening.ts'
 import type { Pages } from './lists.ts'
 import { setLevel } from './logging.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
@@ -10,10 +10,10 @@ import { listResources, listTemplates, readResource, subscribe, unsubscribe } fr
 import type { Revision } from './revisions.ts'
 import type { LogLevels } from './running.ts'
 import { getSkill, listSkills, readDirectory } from './skills.ts'
-import type { Subscriptions } from './subscriptions.ts'
-import type { SuspendedCalls } from './suspended-calls.ts'
-import { cancelTask, getTask, updateTask } from './task-methods.ts'
-import type { Tasks } from './tasks.ts'
+import type { Subscriptions } from './streams/subscriptions.ts'
+import type { SuspendedCalls } from './waiting/suspended-calls.ts'
+import { cancelTask, getTask, updateTask } from './waiting/task-methods.ts'
+import type { Tasks } from './waiting/tasks.ts'
 import { callTool, listTools } from './tools.ts'
 
 /** The dependencies of methods; each names those that it needs. */

@@ -11,7 +11,7 @@ import { errorCodes, type Json, JsonRpcError, textParam } from './json-rpc.ts'
 import type { Pages } from './lists.ts'
 import { shapeResource } from './shape.ts'
 import { skillFileAt, skillScheme } from './skills.ts'
-import type { Subscriptions } from './subscriptions.ts'
+import type { Subscriptions } from './streams/subscriptions.ts'
 
 /** The URI template of a skill's file, the only template. */
 export const skillTemplate = 'skill://{name}/{+path}'

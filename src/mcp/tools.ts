@@ -8,7 +8,7 @@ import { WrittenJson } from '#leaf/written-json.ts'
 import type { Caller, OfferedTool, ToolOutcome } from '../tools/gate/catalogue.ts'
 import { idempotencyKey } from '../tools/tool.ts'
 import { fitted } from '../library/prompts/lint.ts'
-import { type Asking, askingFor } from './asking.ts'
+import { type Asking, askingFor } from './waiting/asking.ts'
 import {
   type Call,
   type HostViews,
@@ -18,7 +18,7 @@ import {
   peerOf,
   type Reply,
 } from './call.ts'
-import { confirm } from './confirmation.ts'
+import { confirm } from './waiting/confirmation.ts'
 import { decodeHeader, mismatch } from './envelope.ts'
 import { answerMeta, showsViews } from './host-views.ts'
 import { errorCodes, isObject, type Json, JsonRpcError, objectParam, textParam } from './json-rpc.ts'
@@ -26,8 +26,8 @@ import type { Pages } from './lists.ts'
 import type { LogLevels } from './running.ts'
 import { structureOf, shapeContent, shapeTool } from './shape.ts'
 import { skillFor } from './skills.ts'
-import { callKey } from './suspended-calls.ts'
-import { requireTasks, runAsTask, takesTasks, type TaskDeps } from './task-methods.ts'
+import { callKey } from './waiting/suspended-calls.ts'
+import { requireTasks, runAsTask, takesTasks, type TaskDeps } from './waiting/task-methods.ts'
 
 /** Lists the tools that this principal may call. */
 export function listTools(

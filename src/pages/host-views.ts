@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SuspendedCalls } from '../mcp/suspended-calls.ts'
+import type { SuspendedCalls } from '../mcp/waiting/suspended-calls.ts'
 import type { HostViews } from '../mcp/call.ts'
 import { shownCall } from './documents/call-subject.ts'
 import { minuteIn } from '#ui/forms.ts'

@@ -14,7 +14,7 @@ import { aggregateDocuments } from '../../src/documents/asking/aggregating.ts'
 import { createDocument } from '../../src/documents/writing/creating.ts'
 import { runReport } from '../../src/documents/reports/reports.ts'
 import { readableTables, readTableRows } from '../../src/documents/reports/tables.ts'
-import { reportSql } from '../../src/tools/report-sql.ts'
+import { reportSql } from '../../src/tools/analysing/report-sql.ts'
 import { type Company, openCompany, siteOf, someone } from '../documents/trading-company.ts'
 import {
   isolation,

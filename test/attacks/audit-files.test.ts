@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { lineHash } from '#audit/line.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { temporaryFolder } from '../../packages/state/test/state-folder.ts'
 import { daysLater, linesOf, type OpenedAudit, startAudit } from '../../packages/audit/test/audit-folder.ts'
 

@@ -2,7 +2,7 @@
  * What the official conformance suite expects of a server: tools, prompts and resources beside the site's own. They
  * reach into a running daemon from outside; nothing of it ships, and nothing that ships knows of it.
  */
-import { askingFor } from '../../src/mcp/asking.ts'
+import { askingFor } from '../../src/mcp/waiting/asking.ts'
 import type { Call, Reply } from '../../src/mcp/call.ts'
 import { errorCodes, JsonRpcError, objectParam } from '../../src/mcp/json-rpc.ts'
 import { type Method, methods } from '../../src/mcp/methods.ts'

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
 import { promptMethodPrefix } from '../../src/library/prompt-methods-endpoint.ts'
 import { paths } from '../../src/oauth/urls.ts'
-import { listDoctypesTool } from '../../src/tools/list-doctypes.ts'
+import { listDoctypesTool } from '../../src/tools/reading/list-doctypes.ts'
 import { mcpPath, runService, type RunningService } from '../cli/running-service.ts'
 
 const inner = 'inner detail of /var/lib/x'

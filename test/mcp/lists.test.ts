@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { modern, promptOf, skillOf, startServer } from './server.ts'
 import { echo } from './tools-for-tests.ts'
-import { readSkill } from '../../src/tools/read-skill.ts'
+import { readSkill } from '../../src/tools/reading/read-skill.ts'
 
 const pageSize = (size: number) => ({
   settings: (settings: { mcp: { page_size: number } }) => void (settings.mcp.page_size = size),

@@ -1,8 +1,8 @@
 import { systemClock } from '#leaf/clock.ts'
 import type { Analysis } from '#sandbox/sandbox.ts'
-import { analysisTools, withDrawing } from '../../src/tools/analysis-tools.ts'
+import { analysisTools, withDrawing } from '../../src/tools/analysing/analysis-tools.ts'
 import { builtInTools } from '../../src/tools/index.ts'
-import { searchAuditTool } from '../../src/tools/search-audit.ts'
+import { searchAuditTool } from '../../src/tools/reading/search-audit.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 
 /** Every tool that a machine could offer; they are listed here and not called. */

@@ -15,7 +15,7 @@ import { createLog } from '#leaf/log.ts'
 import { openPostgresStore } from '#state/postgres/store.ts'
 import type { AuditEvent } from '#audit/audit.ts'
 import { type AuditLog, openAudit } from '#audit/open-audit.ts'
-import { searchAudit, tailAudit } from '#audit/search.ts'
+import { searchAudit, tailAudit } from '#audit/finding/search.ts'
 import { noPostgres, startPostgres } from '../../../test/helpers/postgres.ts'
 import { table } from '../../../bench/server-process.ts'
 

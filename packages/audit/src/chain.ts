@@ -1,7 +1,7 @@
 import { type Clock, isoTime } from '#leaf/clock.ts'
 import { checkpoint, type LogKey, type WriterHead } from './checkpoint.ts'
-import { keyChange } from './key-change.ts'
-import type { KnownLine } from './known-log.ts'
+import { keyChange } from './keeping/key-change.ts'
+import type { KnownLine } from './verifying/known-log.ts'
 import { firstPrev, lineHash, lineText, type ToldEvent } from './line.ts'
 
 const checkpointLines = 1_000

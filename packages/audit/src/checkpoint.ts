@@ -17,7 +17,7 @@ import { replaceFile } from '#leaf/files.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
 import type { LedgerWriter } from '#state/store.ts'
 import type { AuditLine } from './audit.ts'
-import type { KnownLine } from './known-log.ts'
+import type { KnownLine } from './verifying/known-log.ts'
 import { lineHash, parseLine, type ToldEvent, toldBefore } from './line.ts'
 
 /** The file of the private key that signs; readable for the daemon alone. */

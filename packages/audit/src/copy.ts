@@ -10,8 +10,8 @@ import { headName, keyName, keyOf, openPublicKeys, publicKeyName } from './check
 import { exportedLogs, exportLog, folderOfWriter, writerOf } from './import-log.ts'
 import { listLogFiles, type LogFile } from './files/log-files.ts'
 import { endOfFile } from './files/file-ledger.ts'
-import { type AuditVerification, together } from './verification.ts'
-import { verifyAudit } from './verify.ts'
+import { type AuditVerification, together } from './verifying/verification.ts'
+import { verifyAudit } from './verifying/verify.ts'
 
 const attempts = 10
 /** The names of the files that make up a copy of a log in files; beside folders of daemons, they were there before. */

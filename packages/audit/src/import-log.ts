@@ -11,7 +11,7 @@ import { lastLineOf, ledgerLine, writerIds } from './ledger/ledger-lines.ts'
 import { lineHash, parseLine } from './line.ts'
 import { FileLedger, fileWriter } from './files/file-ledger.ts'
 import { logFileName } from './files/log-files.ts'
-import { verifyAudit } from './verify.ts'
+import { verifyAudit } from './verifying/verify.ts'
 
 const atOnce = 1_000
 /** The file, beside those of a writer, that holds its name for people. */

@@ -1,10 +1,10 @@
 /** Operations on a whole log: open, verify, copy, export and import, carry between files and a database, measure. */
-export { knownAnchors } from './anchors.ts'
+export { knownAnchors } from './verifying/anchors.ts'
 export { keyName } from './checkpoint.ts'
 export { type AuditCopy, copyLog, verifyExported } from './copy.ts'
 export { exportedLogs, importLog } from './import-log.ts'
 export { carryLog, fetchLog } from './ledger/ledger-log.ts'
 export { type AuditLog, type AuditStats, openAudit } from './open-audit.ts'
-export { verifyAudit } from './verify.ts'
-export { holdingOf, volumeOfFiles, volumeOfLedger } from './volume.ts'
+export { verifyAudit } from './verifying/verify.ts'
+export { holdingOf, volumeOfFiles, volumeOfLedger } from './keeping/volume.ts'
 export type { AuditCondition } from './writing.ts'

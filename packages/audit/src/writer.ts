@@ -12,11 +12,11 @@ import {
   settle,
   type TransactionPart,
 } from './writing.ts'
-import { isSameLine } from './known-log.ts'
+import { isSameLine } from './verifying/known-log.ts'
 import { lastLineOf, ledgerLine, unfound } from './ledger/ledger-lines.ts'
 import { ReservedLines } from './ledger/ledger-reserve.ts'
 import { firstPrev, type ToldEvent } from './line.ts'
-import { Reserve, reserveMilliseconds } from './reserve.ts'
+import { Reserve, reserveMilliseconds } from './keeping/reserve.ts'
 
 /** The time within which events share one write and one sync, which is the cost of a write. */
 const gatherMilliseconds = 20

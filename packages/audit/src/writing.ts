@@ -5,7 +5,7 @@ import type { LineLog } from '#state/lines.ts'
 import type { Ledger, LedgerPlace, SharedLedger, Store } from '#state/store.ts'
 import type { LogKey } from './checkpoint.ts'
 import type { AuditEvent } from './audit.ts'
-import type { AuditLoss, KnownLine, LogMemory } from './known-log.ts'
+import type { AuditLoss, KnownLine, LogMemory } from './verifying/known-log.ts'
 import type { FileLedger, FileParts } from './files/file-ledger.ts'
 import { eventIn, type ToldEvent } from './line.ts'
 

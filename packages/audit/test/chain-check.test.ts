@@ -1,10 +1,10 @@
 /** What a check of the chain finds in lines that were written, left out, changed, signed and handed over: row by row. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ChainCheck } from '#audit/chain-check.ts'
+import { ChainCheck } from '#audit/verifying/chain-check.ts'
 import { checkpoint, keyOf, newKeyText, publicKeysOf, publicText } from '#audit/checkpoint.ts'
 import type { AuditEvent } from '#audit/audit.ts'
-import { keyChange } from '#audit/key-change.ts'
+import { keyChange } from '#audit/keeping/key-change.ts'
 import { firstPrev, lineHash, lineText, type ToldEvent, toldBefore } from '#audit/line.ts'
 
 const [oldText, newText, strangerText] = [newKeyText(), newKeyText(), newKeyText()] as const

@@ -5,7 +5,7 @@ import process from 'node:process'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { temporaryFolder } from '../../state/test/state-folder.ts'
 import { linesOf, startAudit } from './audit-folder.ts'
 

@@ -2,8 +2,8 @@ import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import { readAnchors } from '#audit/anchors.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { readAnchors } from '#audit/verifying/anchors.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { linesOf, type OpenedAudit, startAudit } from './audit-folder.ts'
 
 const call = { type: 'tool.call', status: 'ok', target: 'list_documents' } as const

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { type AuditLog, openAudit } from '#audit/open-audit.ts'
-import { searchAudit } from '#audit/search.ts'
+import { searchAudit } from '#audit/finding/search.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import {

@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises'
 import type { AuditEvent } from '#audit/audit.ts'
 import { FileLedger } from '#audit/files/file-ledger.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { tailAudit } from '#audit/search.ts'
+import { tailAudit } from '#audit/finding/search.ts'
 import { isApp } from '../../state/test/contract.ts'
 import { currentText, linesOf, startAudit } from './audit-folder.ts'
 

@@ -4,7 +4,7 @@ import { readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { describe, it, type TestContext } from 'node:test'
 import type { AuditEvent } from '#audit/audit.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { daysLater, linesOf, type OpenedAudit, startAudit } from './audit-folder.ts'
 
 const day = 86_400_000

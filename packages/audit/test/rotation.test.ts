@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import type { AuditEvent } from '#audit/audit.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { temporaryFolder } from '../../state/test/state-folder.ts'
 import { daysLater, linesOf, startAudit } from './audit-folder.ts'
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { lineHash } from '#audit/line.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
-import { verifyAudit } from '#audit/verify.ts'
+import { verifyAudit } from '#audit/verifying/verify.ts'
 import { during } from '../../state/test/state-folder.ts'
 import { linesOf, type OpenedAudit, startAudit } from './audit-folder.ts'
 

@@ -1,7 +1,7 @@
 /** What the log takes, and how long it is kept at that rate. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { holdingOf, volumeOfFiles } from '#audit/volume.ts'
+import { holdingOf, volumeOfFiles } from '#audit/keeping/volume.ts'
 import { startAudit } from './audit-folder.ts'
 
 const day = 86_400_000

@@ -1,5 +1,5 @@
 /** Blocks as values: `super()`, `self.name()`. */
-import { reprText } from './repr.ts'
+import { reprText } from './python/repr.ts'
 import type { Context } from './runtime.ts'
 import { Markup, Undefined, type Env, type Thing, type Value } from './values.ts'
 

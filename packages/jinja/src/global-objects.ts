@@ -2,7 +2,7 @@
 import { native } from './binding.ts'
 import { Bound } from './bound.ts'
 import type { Run } from './limits.ts'
-import { repr } from './repr.ts'
+import { repr } from './python/repr.ts'
 import { Tuple, type Dict, type Thing, type Value } from './values.ts'
 
 const next = native('/', (_env, self) => (self as Cycler).next())

@@ -1,8 +1,8 @@
 /** The functions every template sees: range, dict, namespace, cycler, joiner, lipsum. */
-import { truth } from './iterate.ts'
+import { truth } from './python/iterate.ts'
 import { Fault } from './limits.ts'
 import { lipsum } from './lipsum.ts'
-import { dictMethods, update } from './methods-containers.ts'
+import { dictMethods, update } from './python/methods-containers.ts'
 import { Bound } from './bound.ts'
 import { wantInt } from './native-arguments.ts'
 import { Cycler, Joiner, Namespace } from './global-objects.ts'

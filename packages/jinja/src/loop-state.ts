@@ -1,8 +1,8 @@
 /** The `loop` variable. */
 import { variadic } from './binding.ts'
 import { Bound } from './bound.ts'
-import { equals } from './compare.ts'
-import { sizeOf } from './iterate.ts'
+import { equals } from './python/compare.ts'
+import { sizeOf } from './python/iterate.ts'
 import { Fault, type Run } from './limits.ts'
 import { Tuple, Undefined, type Env, type Iter, type Kwargs, type Thing, type Value } from './values.ts'
 

@@ -1,6 +1,6 @@
 /** Macros as values: how a call's arguments meet the parameters. */
 import { Fault, type Run } from './limits.ts'
-import { reprText } from './repr.ts'
+import { reprText } from './python/repr.ts'
 import { Dict, Markup, Tuple, Undefined, type Env, type Kwargs, type Thing, type Value } from './values.ts'
 
 /** What a macro is made of; `body` gets the parameters, then caller, kwargs and varargs as far as used. */

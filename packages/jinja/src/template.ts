@@ -4,20 +4,20 @@
  * and nothing of the host can be reached.
  */
 import { fromHost } from './arguments.ts'
-import type { Block, Statement } from './ast.ts'
-import { freshScope, Parent } from './compile-inheritance.ts'
-import { compileExpr } from './compile-expressions.ts'
-import { compileBody } from './compile-statements.ts'
+import type { Block, Statement } from './reading/ast.ts'
+import { freshScope, Parent } from './compiling/compile-inheritance.ts'
+import { compileExpr } from './compiling/compile-expressions.ts'
+import { compileBody } from './compiling/compile-statements.ts'
 import { SelfReference, superBlock } from './block-references.ts'
-import { enterScope, type Compiler, type Level } from './compiler.ts'
+import { enterScope, type Compiler, type Level } from './compiling/compiler.ts'
 import { filters, tests } from './filters/table.ts'
 import { globals } from './globals.ts'
-import { normalize } from './lexer.ts'
+import { normalize } from './reading/lexer.ts'
 import { defaultLimits, Fault, Run, type Clock, type FaultKind, type Limits } from './limits.ts'
-import { parse } from './parse-statements.ts'
+import { parse } from './reading/parse-statements.ts'
 import { Frame, newContext, type BlockBody, type Context, type Names, type Program } from './runtime.ts'
 import type { Value } from './values.ts'
-import { undeclared, walk } from './walk.ts'
+import { undeclared, walk } from './reading/walk.ts'
 
 /** A compiled template. */
 export interface Template {

@@ -1,10 +1,10 @@
 /** The tests of Jinja2: `value is name(…)`. */
 import { native, type Native } from './binding.ts'
-import { contains, equals, ordered, same, type Order } from './compare.ts'
-import { isIterable, isSequence } from './iterate.ts'
-import { modulo } from './operators.ts'
-import { str } from './repr.ts'
-import { isLower, isUpper } from './text.ts'
+import { contains, equals, ordered, same, type Order } from './python/compare.ts'
+import { isIterable, isSequence } from './python/iterate.ts'
+import { modulo } from './python/operators.ts'
+import { str } from './python/repr.ts'
+import { isLower, isUpper } from './python/text.ts'
 import {
   Dict,
   hashKey,

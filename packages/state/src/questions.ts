@@ -1,6 +1,6 @@
 /** The query language for stored documents: queries are data that each store runs by itself. */
 export { sorting } from './embedded/select.ts'
-export { residueOf } from './postgres/questions.ts'
+export { residueOf } from './postgres/translating/questions.ts'
 export {
   all,
   always,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { Seal } from '#state/postgres/announcement-seal.ts'
+import { Seal } from '#state/postgres/telling/announcement-seal.ts'
 import { longestAnnouncement } from '#state/store.ts'
 
 it('an announcement is opened with its key, in its transaction and run of the server alone', () => {

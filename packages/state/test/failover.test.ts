@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { systemClock } from '#leaf/clock.ts'
-import { Database } from '#state/postgres/database.ts'
+import { Database } from '#state/postgres/servers/database.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import type { Collection, Stored } from '#state/store.ts'
 import {

@@ -1,7 +1,7 @@
 /** Stores in PostgreSQL for the tests of the store. */
 import type { TestContext } from 'node:test'
 import { systemClock } from '#leaf/clock.ts'
-import type { PostgresStoreOptions } from '#state/postgres/options.ts'
+import type { PostgresStoreOptions } from '#state/postgres/servers/options.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import { afterwards, testLog } from './state-folder.ts'
 

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { sha256 } from '#leaf/secrets.ts'
-import { type FirstRowOf, KnownHistory } from '#state/postgres/history.ts'
+import { type FirstRowOf, KnownHistory } from '#state/postgres/servers/history.ts'
 import { temporaryFolder, testLog } from './state-folder.ts'
 
 /** A server as it answers. */

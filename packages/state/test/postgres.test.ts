@@ -15,11 +15,11 @@ import {
   type TestPostgres,
 } from '../../../test/helpers/postgres.ts'
 import type { Migration } from '#state/migrate.ts'
-import { Database } from '#state/postgres/database.ts'
+import { Database } from '#state/postgres/servers/database.ts'
 import { IndexBuilder } from '#state/postgres/indexes.ts'
 import { sliced } from '#state/postgres/reading.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
-import type { PostgresStoreOptions } from '#state/postgres/options.ts'
+import type { PostgresStoreOptions } from '#state/postgres/servers/options.ts'
 import type { Stored } from '#state/store.ts'
 import { verifyBackup } from '#state/verify.ts'
 import { isApp, storeContract } from './contract.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { systemClock } from '#leaf/clock.ts'
-import { ourError, outage } from '#state/postgres/errors.ts'
+import { ourError, outage } from '#state/postgres/servers/errors.ts'
 import { openPostgresStore, type PostgresStore } from '#state/postgres/store.ts'
 import type { Collection, Stored } from '#state/store.ts'
 import { noPostgres, suitePostgres } from '../../../test/helpers/postgres.ts'

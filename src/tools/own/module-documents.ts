@@ -1,15 +1,15 @@
 /** The verbs by which a module reaches documents: tools of the service, run as the caller of the module's tool. */
 import { AppError } from '#leaf/errors.ts'
 import { compileSchema, problemsText } from '#leaf/schema.ts'
-import { aggregate } from '../aggregate.ts'
-import { createDocumentTool } from '../create-document.ts'
-import { getDocumentTool } from '../get-document.ts'
-import { listDocumentsTool } from '../list-documents.ts'
+import { aggregate } from '../reading/aggregate.ts'
+import { createDocumentTool } from '../writing/create-document.ts'
+import { getDocumentTool } from '../reading/get-document.ts'
+import { listDocumentsTool } from '../reading/list-documents.ts'
 import type { DocumentVerbs } from '../module-tool.d.ts'
-import { searchDocumentsTool } from '../search-documents.ts'
-import { submitDocumentTool } from '../submit-document.ts'
+import { searchDocumentsTool } from '../reading/search-documents.ts'
+import { submitDocumentTool } from '../writing/submit-document.ts'
 import type { Tool, ToolContext } from '../tool.ts'
-import { updateDocumentTool } from '../update-document.ts'
+import { updateDocumentTool } from '../writing/update-document.ts'
 import type { ModuleCall } from '#modules/process.ts'
 
 /** The budget in bytes: a module is no model, so `limit` alone bounds its rows. */

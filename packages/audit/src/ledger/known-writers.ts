@@ -8,9 +8,9 @@ import { replaceFile } from '#leaf/files.ts'
 import { randomId } from '#leaf/secrets.ts'
 import type { Ledger, LedgerWriter } from '#state/store.ts'
 import { isSigned, type LogKey, type PublicKeys, publicKeysOf, publicTextsIn } from '../checkpoint.ts'
-import { keyChangeText } from '../key-change.ts'
+import { keyChangeText } from '../keeping/key-change.ts'
 import { type ToldEvent, toldBefore } from '../line.ts'
-import { tailAudit } from '../search.ts'
+import { tailAudit } from '../finding/search.ts'
 import type { LedgerPart } from '../writing.ts'
 
 /** The person who answers for something, and the reason. */

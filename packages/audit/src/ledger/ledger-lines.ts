@@ -2,8 +2,8 @@
 import type { Ledger, LedgerLine, LedgerQuestion } from '#state/store.ts'
 import { isClosing } from '../checkpoint.ts'
 import type { AuditLine } from '../audit.ts'
-import { type AuditFilter, concernedBy } from '../filter.ts'
-import type { KnownLine } from '../known-log.ts'
+import { type AuditFilter, concernedBy } from '../finding/filter.ts'
+import type { KnownLine } from '../verifying/known-log.ts'
 import { firstPrev, lineHash, parseLine } from '../line.ts'
 
 /** The form of writers' ids: names of keys. Whoever writes to the database may enter others, and people and folders meet them. */

@@ -27,17 +27,24 @@ import {
   writeHead,
 } from '../checkpoint.ts'
 import { exportLog, folderOfWriter, importLog, writerOf } from '../import-log.ts'
-import { nextPublicText } from '../key-change.ts'
-import type { KnownLine } from '../known-log.ts'
+import { nextPublicText } from '../keeping/key-change.ts'
+import type { KnownLine } from '../verifying/known-log.ts'
 import { type Answerer, KnownWriters, vouchFor } from './known-writers.ts'
 import { lastLineOf } from './ledger-lines.ts'
 import { reservePathOf } from './ledger-reserve.ts'
 import type { ToldEvent } from '../line.ts'
 import { idsIn, outboxSpec, toldAs, type WaitingEvent } from '../files/outbox.ts'
-import { type Deadlines, deadlines, pruneOf, removable, type Retention, toldAgain } from '../removal.ts'
-import type { AuditVerification } from '../verification.ts'
-import type { Extent } from '../mark.ts'
-import { verifyLedger } from '../verify.ts'
+import {
+  type Deadlines,
+  deadlines,
+  pruneOf,
+  removable,
+  type Retention,
+  toldAgain,
+} from '../keeping/removal.ts'
+import type { AuditVerification } from '../verifying/verification.ts'
+import type { Extent } from '../verifying/mark.ts'
+import { verifyLedger } from '../verifying/verify.ts'
 import { AuditWriter } from '../writer.ts'
 import { type LogParts, type LogSize, settle, type SharedPart } from '../writing.ts'
 

@@ -1,6 +1,6 @@
 /** What `sort(attribute='a.b')` and its like look up in each item. */
 import { Fault } from '../limits.ts'
-import { item } from '../members.ts'
+import { item } from '../python/members.ts'
 import { textOf, typeName, Undefined, type Env, type Value } from '../values.ts'
 
 /** Takes a key out of an item. */

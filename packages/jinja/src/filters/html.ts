@@ -1,11 +1,11 @@
 /** Filters for HTML and URLs. */
 import { native, type Native } from '../binding.ts'
-import { each, isIterable, toList, truth } from '../iterate.ts'
+import { each, isIterable, toList, truth } from '../python/iterate.ts'
 import { Fault, type Run } from '../limits.ts'
-import { escape, escaped, escapeText, stripTags } from '../markup.ts'
+import { escape, escaped, escapeText, stripTags } from '../python/markup.ts'
 import { optionalText, wantInt } from '../native-arguments.ts'
-import { repr, str } from '../repr.ts'
-import { splitWords } from '../text.ts'
+import { repr, str } from '../python/repr.ts'
+import { splitWords } from '../python/text.ts'
 import { Dict, isThing, Markup, textOf, Tuple, typeName, Undefined, type Env, type Value } from '../values.ts'
 import { urlize } from './urlize.ts'
 

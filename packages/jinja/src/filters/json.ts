@@ -1,9 +1,9 @@
 /** `tojson`: as Python's json.dumps writes with sorted keys, safe inside HTML. */
 import { native, type Native } from '../binding.ts'
-import { ordered, orderOf } from '../compare.ts'
+import { ordered, orderOf } from '../python/compare.ts'
 import { Fault, type Run } from '../limits.ts'
 import { wantInt } from '../native-arguments.ts'
-import { floatText, intText } from '../numbers.ts'
+import { floatText, intText } from '../python/numbers.ts'
 import { Dict, Float, isFloat, Markup, textOf, Tuple, typeName, type Env, type Value } from '../values.ts'
 
 /** `tojson`; its text is Markup, because nothing in it can end an element or an attribute. */

@@ -1,12 +1,12 @@
 /** Filters on numbers. */
 import { native, type Native } from '../binding.ts'
-import { fixed, roundFloat, roundInteger } from '../decimals.ts'
-import { truth } from '../iterate.ts'
+import { fixed, roundFloat, roundInteger } from '../python/decimals.ts'
+import { truth } from '../python/iterate.ts'
 import { Fault, type Run } from '../limits.ts'
 import { wantInt } from '../native-arguments.ts'
-import { bigOf, floatOf, parseFloatText, parseIntText, truncate } from '../numbers.ts'
-import { divide, multiply, power } from '../operators.ts'
-import { needFloat } from '../printf.ts'
+import { bigOf, floatOf, parseFloatText, parseIntText, truncate } from '../python/numbers.ts'
+import { divide, multiply, power } from '../python/operators.ts'
+import { needFloat } from '../python/printf.ts'
 import {
   float,
   integer,

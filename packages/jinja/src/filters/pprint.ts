@@ -1,9 +1,9 @@
 /** `pprint`: values laid out within 80 columns, as Python's pprint does. */
 import { native, type Native } from '../binding.ts'
-import { ordered } from '../compare.ts'
+import { ordered } from '../python/compare.ts'
 import { Fault, type Run } from '../limits.ts'
-import { repr, reprText } from '../repr.ts'
-import { lengthOf, SPACE, splitLines } from '../text.ts'
+import { repr, reprText } from '../python/repr.ts'
+import { lengthOf, SPACE, splitLines } from '../python/text.ts'
 import { Dict, Tuple, typeName, type Env, type Value } from '../values.ts'
 
 /** `pprint`, for looking at data while a template is written. */

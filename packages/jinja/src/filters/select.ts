@@ -1,9 +1,9 @@
 /** Filters that apply other filters and tests to each item. */
 import { invoke, native, variadic, type Native } from '../binding.ts'
-import { each, Lazy, truth } from '../iterate.ts'
+import { each, Lazy, truth } from '../python/iterate.ts'
 import { Fault } from '../limits.ts'
-import { onlyAttribute } from '../members.ts'
-import { repr } from '../repr.ts'
+import { onlyAttribute } from '../python/members.ts'
+import { repr } from '../python/repr.ts'
 import { textOf, Undefined, type Env, type Kwargs, type Value } from '../values.ts'
 import { getter } from './attributes.ts'
 

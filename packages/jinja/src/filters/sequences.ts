@@ -1,16 +1,16 @@
 /** Filters on lists and other iterables. */
 import { native, type Native } from '../binding.ts'
 import { below } from '../chance.ts'
-import { areAlike, equals, orderOf, ordered, sortBy } from '../compare.ts'
-import { each, iterate, itemsOf, Lazy, needSize, toList, truth } from '../iterate.ts'
+import { areAlike, equals, orderOf, ordered, sortBy } from '../python/compare.ts'
+import { each, iterate, itemsOf, Lazy, needSize, toList, truth } from '../python/iterate.ts'
 import { Fault } from '../limits.ts'
-import { escape } from '../markup.ts'
-import { item } from '../members.ts'
-import { reversed, View } from '../methods-containers.ts'
+import { escape } from '../python/markup.ts'
+import { item } from '../python/members.ts'
+import { reversed, View } from '../python/methods-containers.ts'
 import { wantInt } from '../native-arguments.ts'
-import { add, floorDivide, modulo } from '../operators.ts'
-import { str } from '../repr.ts'
-import { chars } from '../text.ts'
+import { add, floorDivide, modulo } from '../python/operators.ts'
+import { str } from '../python/repr.ts'
+import { chars } from '../python/text.ts'
 import {
   Dict,
   hashKey,

@@ -1,7 +1,7 @@
 /** Links for the addresses in escaped text. */
 import { Fault, type Run } from '../limits.ts'
-import { escapeText } from '../markup.ts'
-import { SPACE, chars, isPlain } from '../text.ts'
+import { escapeText } from '../python/markup.ts'
+import { SPACE, chars, isPlain } from '../python/text.ts'
 
 interface Options {
   readonly limit: number | undefined

@@ -1,6 +1,6 @@
 /** Wrapping a line at word boundaries, with the rules of Python's textwrap. */
 import { Fault, type Run } from '../limits.ts'
-import { chars, isSpace, lengthOf } from '../text.ts'
+import { chars, isSpace, lengthOf } from '../python/text.ts'
 
 interface Options {
   readonly width: number

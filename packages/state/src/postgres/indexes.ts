@@ -7,7 +7,7 @@ import type { Client } from 'pg'
 import { messageOf } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
 import { quoted, smallText } from './language.ts'
-import { building, type Locking } from './locks.ts'
+import { building, type Locking } from './running/locks.ts'
 import type { TableSpec } from '../embedded/table.ts'
 
 /** Makes a name short enough for the database, from a hash of what it stands for. */

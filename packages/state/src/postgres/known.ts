@@ -1,7 +1,7 @@
 /** The facts about a collection that a read goes by. */
 import { Expiry } from '../expiry.ts'
-import { documentLayout } from './document-layout.ts'
-import type { Layout } from './layout.ts'
+import { documentLayout } from './translating/document-layout.ts'
+import type { Layout } from './translating/layout.ts'
 import type { CommonWords, Sizes } from './picture.ts'
 import type { TableSpec } from '../embedded/table.ts'
 

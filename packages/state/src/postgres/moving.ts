@@ -2,7 +2,7 @@
  * Brings the documents of tables up to format 2, which had all of them in one table, over into a table for each collection: in
  * batches, while daemons of before work on. What they change meanwhile is noted, and taken again at the end, when nobody writes.
  */
-import type { Queryable } from './connection.ts'
+import type { Queryable } from './servers/connection.ts'
 import { tableOf } from './indexes.ts'
 import { quoted } from './language.ts'
 

@@ -1,5 +1,5 @@
 /** Reads the whole state in PostgreSQL as of one snapshot. */
-import type { Queryable } from './connection.ts'
+import type { Queryable } from './servers/connection.ts'
 import { tableOf } from './indexes.ts'
 import { quoted } from './language.ts'
 import { beginPicture, readCollections, type StateHead, readStateHead } from './tables.ts'

@@ -1,10 +1,10 @@
 import type { TableSpec } from '../embedded/table.ts'
 import { compared } from '../questions/conditions.ts'
 import { keptAfterEnd } from '../shared-time.ts'
-import type { Statement } from './connection.ts'
-import { documentLayout } from './document-layout.ts'
+import type { Statement } from './servers/connection.ts'
+import { documentLayout } from './translating/document-layout.ts'
 import { quoted } from './language.ts'
-import { Words } from './words.ts'
+import { Words } from './translating/words.ts'
 
 /** Returns the statement that removes documents that expired long before `now`, with a row for each; none where none expires. */
 export function sweeping({ name, expires }: TableSpec, most: number, now: number): Statement | undefined {
