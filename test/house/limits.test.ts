@@ -141,7 +141,7 @@ const advice = 'what somebody should do, not what the program does'
 const ways = 'an example of what is written'
 
 const days = 86_400 * seconds
-const leastDays = days * constant('packages/audit/src/removal.ts', 'leastDays')
+const leastDays = days * constant('packages/audit/src/keeping/removal.ts', 'leastDays')
 
 /** By file: each phrase with a number that stands there, and what it is; `*`: why no other number there is a limit. */
 const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
@@ -217,16 +217,16 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
   'skills/sales-follow-up/SKILL.md': { '*': advice },
   'skills/understanding-doctypes/SKILL.md': { 'Two calls': advice },
   'docs/several-daemons.md': {
-    '250 ms': source('packages/state/src/postgres/ledger.ts', "set_config('lock_timeout', '"),
+    '250 ms': source('packages/state/src/postgres/ledger/ledger.ts', "set_config('lock_timeout', '"),
     '20 s': constant('src/house/daemons.ts', 'beatMilliseconds'),
     '5 s': source('packages/state/src/postgres/store.ts', 'lookMilliseconds = '),
-    'five seconds': constant('packages/state/src/postgres/announcements.ts', 'othersMilliseconds'),
-    'at least two': constant('packages/state/src/postgres/database.ts', 'fewestConnections'),
-    'a minute': source('packages/state/src/postgres/options.ts', 'startMilliseconds = '),
+    'five seconds': constant('packages/state/src/postgres/telling/announcements.ts', 'othersMilliseconds'),
+    'at least two': constant('packages/state/src/postgres/servers/database.ts', 'fewestConnections'),
+    'a minute': source('packages/state/src/postgres/servers/options.ts', 'startMilliseconds = '),
     '*': 'measured, or reckoned from it',
   },
   'docs/your-own-database.md': {
-    'at most 20,000 rows': source('packages/state/src/postgres/table-layout.ts', 'mostTested = '),
+    'at most 20,000 rows': source('packages/state/src/postgres/others/table-layout.ts', 'mostTested = '),
     'more than 10,000 rows': constant('src/documents/sources/rule-problems.ts', 'large'),
     '(10 when left out)': constant('packages/sources/src/source-limits.ts', 'defaultSeconds'),
     'over forty': 'of another product',
@@ -243,20 +243,20 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
   },
   'tool bulk_update': { 'up to 500 documents': constant('src/documents/writing/updating.ts', 'mostInBulk') },
   'tool aggregate': { 'default 100': source('src/documents/asking/aggregating.ts', ', limit = ') },
-  'tool search_documents': { 'default 20': source('src/tools/search-documents.ts', ', limit = ') },
-  'tool search_doctype': { 'default 20': source('src/tools/search-doctype.ts', ', limit = ') },
-  'tool get_pending_approvals': { 'Default 50': source('src/tools/get-pending-approvals.ts', ', limit = ') },
+  'tool search_documents': { 'default 20': source('src/tools/reading/search-documents.ts', ', limit = ') },
+  'tool search_doctype': { 'default 20': source('src/tools/reading/search-doctype.ts', ', limit = ') },
+  'tool get_pending_approvals': { 'Default 50': source('src/tools/reading/get-pending-approvals.ts', ', limit = ') },
   'tool attach_file': { '2 MB': constant('src/documents/belongings.ts', 'maxAttachmentBytes') },
-  'tool search_audit': { 'default 20': constant('src/tools/search-audit.ts', 'defaultLimit') },
-  'tool query_and_analyze': { 'default 100': source('src/tools/query-and-analyze.ts', ', limit = ') },
-  'tool run_database_query': { 'default 100': source('src/tools/query-and-analyze.ts', ', limit = ') },
+  'tool search_audit': { 'default 20': constant('src/tools/reading/search-audit.ts', 'defaultLimit') },
+  'tool query_and_analyze': { 'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = ') },
+  'tool run_database_query': { 'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = ') },
   'tool run_python_code': {
-    'Default 100': source('src/tools/run-python-code.ts', ', limit = '),
+    'Default 100': source('src/tools/analysing/run-python-code.ts', ', limit = '),
     'default 30': setting('analysis.python.timeout_seconds'),
   },
   'tool extract_file_content': {
-    'Default 50': source('src/tools/extract-file-content.ts', 'max_pages: maxPages = '),
-    'Default 200': source('src/tools/extract-file-content.ts', 'wanted.row_limit ?? '),
+    'Default 50': source('src/tools/reading/extract-file-content.ts', 'max_pages: maxPages = '),
+    'Default 200': source('src/tools/reading/extract-file-content.ts', 'wanted.row_limit ?? '),
   },
 }
 
