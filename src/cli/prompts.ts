@@ -32,10 +32,10 @@ export const promptCommands = [
       if (!isFile) return operate(options, 'prompts.preview', { prompt, arguments: given, user })
       const preview = async () => ({ text: await previewFile(prompt, given as Record<string, string>) })
       if (!watch) return preview()
-      await showAgain(prompt, async () => print(options.json, await preview(), ({ text }) => text))
+      await showAgain(prompt, async () => print(options.json, await preview(), shown))
       return undefined
     },
-    text: (preview) => preview!.text,
+    text: (preview) => shown(preview!),
   }),
   defineCommand({
     name: 'prompts test',
@@ -87,6 +87,11 @@ export const promptCommands = [
     },
   }),
 ]
+
+/** Returns a rendered text for a person at a terminal, or as it is for whatever else takes it. */
+function shown({ text }: { readonly text: string }): string {
+  return process.stdout.isTTY ? picturedLines(text) : text
+}
 
 /** Renders a template file as it is on disk; reports every fault of it at once. */
 async function previewFile(file: string, args: Readonly<Record<string, string>>): Promise<string> {

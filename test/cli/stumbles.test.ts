@@ -1,6 +1,6 @@
 /** Where an operator stumbled who had read nothing but the README. */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -11,7 +11,7 @@ import { withHelpOption } from '#commands/program.ts'
 import { columns, table } from '#commands/terminal.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { lockState } from '#state/lock.ts'
-import { copyOfShippedSite, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { copyOfShippedSite, launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { folders, runService } from './running-service.ts'
 
 const program = ['node', 'assistant-core']
@@ -216,5 +216,15 @@ describe('`prompts preview` of a file', () => {
     const { code, stdout, stderr } = await runCli(['prompts', 'preview', file])
     assert.deepEqual([code, stdout.trim()], [0, 'Hello .'])
     assert.match(stderr, /warning: hello\.md:7:10 template_content: "persn" is used but is not an argument/)
+  })
+
+  it('gives a program the text as it is, and a terminal nothing that hides a part of it', async (t) => {
+    if (spawnSync('script', ['--version']).error) return t.skip('script is not installed')
+    const file = join(temporaryFolder(t), 'hello.md')
+    writeFileSync(file, '---\ntitle: Hello\nvisibility: Public\n---\nDo harm.\u001b[2K\u202eDo good.\n')
+    assert.match((await runCli(['prompts', 'preview', file])).stdout, /^Do harm\.\u001b\[2K\u202eDo good\./)
+    const { stdout } = spawnSync('script', ['-qec', `${launcher} prompts preview ${file}`, '/dev/null'])
+    assert.match(stdout.toString(), /^Do harm\.␛\[2K⟨U\+202E⟩Do good\.\r?$/m)
+    assert.doesNotMatch(stdout.toString(), /\u001b/)
   })
 })
