@@ -245,11 +245,17 @@ const claims: Readonly<Record<string, Readonly<Record<string, Claim>>>> = {
   'tool aggregate': { 'default 100': source('src/documents/asking/aggregating.ts', ', limit = ') },
   'tool search_documents': { 'default 20': source('src/tools/reading/search-documents.ts', ', limit = ') },
   'tool search_doctype': { 'default 20': source('src/tools/reading/search-doctype.ts', ', limit = ') },
-  'tool get_pending_approvals': { 'Default 50': source('src/tools/reading/get-pending-approvals.ts', ', limit = ') },
+  'tool get_pending_approvals': {
+    'Default 50': source('src/tools/reading/get-pending-approvals.ts', ', limit = '),
+  },
   'tool attach_file': { '2 MB': constant('src/documents/belongings.ts', 'maxAttachmentBytes') },
   'tool search_audit': { 'default 20': constant('src/tools/reading/search-audit.ts', 'defaultLimit') },
-  'tool query_and_analyze': { 'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = ') },
-  'tool run_database_query': { 'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = ') },
+  'tool query_and_analyze': {
+    'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = '),
+  },
+  'tool run_database_query': {
+    'default 100': source('src/tools/analysing/query-and-analyze.ts', ', limit = '),
+  },
   'tool run_python_code': {
     'Default 100': source('src/tools/analysing/run-python-code.ts', ', limit = '),
     'default 30': setting('analysis.python.timeout_seconds'),
