@@ -14,6 +14,9 @@ describe('the lines of a stream', () => {
       const found = await Readable.from(eachLine(Readable.from(cut))).toArray()
       assert.deepEqual(found, lines, `pieces of ${size} bytes`)
     }
+    const long = eachLine(Readable.from([Buffer.from('a\nbc'), Buffer.from('de')]), 3)
+    assert.equal((await long.next()).value, 'a')
+    await assert.rejects(long.next(), RangeError)
     assert.deepEqual(await Readable.from(eachLine(Readable.from([Buffer.from('a\n')]))).toArray(), ['a'])
   })
 })

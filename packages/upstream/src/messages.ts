@@ -20,6 +20,9 @@ export interface Transport {
   readonly close: () => void
 }
 
+/** The most that a server may answer at once. */
+export const maxBytes = 10_000_000
+
 /** The protocol revision that we ask for. */
 export const revision = '2025-06-18'
 

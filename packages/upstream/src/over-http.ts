@@ -1,7 +1,7 @@
 /** A server over streamable HTTP. */
 import { AppError } from '#leaf/errors.ts'
 import { send } from '#outside/request.ts'
-import { type Message, responseOf, revision, type Texts, type Transport } from './messages.ts'
+import { maxBytes, type Message, responseOf, revision, type Texts, type Transport } from './messages.ts'
 
 /** Where a server listens. */
 export interface HttpServer {
@@ -10,8 +10,6 @@ export interface HttpServer {
   readonly headers: () => Promise<Texts>
   readonly allowPrivate: boolean
 }
-
-const maxBytes = 10_000_000
 
 export function overHttp({ url, headers: own, allowPrivate }: HttpServer): Transport {
   let session: string | undefined

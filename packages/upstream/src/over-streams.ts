@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { eachLine } from '#leaf/each-line.ts'
 import { AppError } from '#leaf/errors.ts'
-import { type Message, responseOf, type Texts, type Transport } from './messages.ts'
+import { maxBytes, type Message, responseOf, type Texts, type Transport } from './messages.ts'
 
 /** How a server is started. */
 export interface ChildServer {
@@ -33,7 +33,7 @@ export async function overStreams(
   })
   child.stdin.on('error', end)
   const hear = async (): Promise<void> => {
-    for await (const line of eachLine(child.stdout)) {
+    for await (const line of eachLine(child.stdout, maxBytes)) {
       const message = responseOf(line)
       if (message) waiting.get(message.id)?.resolve(message)
       if (message) waiting.delete(message.id)

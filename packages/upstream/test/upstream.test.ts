@@ -57,6 +57,18 @@ describe('a server as a child process', () => {
     assert.deepEqual(await call('any', AbortSignal.timeout(5000)), { text: 'one\u2028two\u2029three' })
   })
 
+  it('that never ends a line is ended before it fills our memory', async (t) => {
+    const endless = `({ method }) => {
+      if (method === 'tools/call') for (let n = 0; n < 40; n++) process.stdout.write('x'.repeat(1 << 20))
+      return method === 'tools/call' ? undefined : {}
+    }`
+    const { call } = childUpstream(t, endless)
+    await assert.rejects(call('any', AbortSignal.timeout(20_000)), {
+      code: 'unavailable',
+      message: /has ended/,
+    })
+  })
+
   it('gets the environment that it was given, and none of ours', async (t) => {
     const { call } = childUpstream(t, '() => ({ structuredContent: process.env })', { GREETING: 'hello' })
     const environment = (await call('any')) as Record<string, string>
