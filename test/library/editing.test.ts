@@ -174,14 +174,16 @@ describe('editing a template', () => {
 
 describe('making and publishing a template', () => {
   it('does not publish what other fields of its file repeat by name, which it changed without a word before', async (t) => {
-    const named = template('owner: sales@example.com\nstatus: &now Draft\ndescription: *now', 'Hello')
-    const d = await desk(t, { files: { [file]: named } })
-    await assert.rejects(d.writer.setStatus(sales, 'x', 'Published'), {
-      code: 'conflict',
-      message: `${file}: status has a name (&now) by which other fields repeat it; edit the text`,
-    })
-    assert.equal(await d.text(), named)
-    assert.deepEqual(await endings(d.audited('prompt.status')), ['error'])
+    for (const front of ['status: &now Draft\ndescription: *now', '&now status: Draft\ndescription: *now']) {
+      const named = template(`owner: sales@example.com\n${front}`, 'Hello').replace('status: Published\n', '')
+      const d = await desk(t, { files: { [file]: named } })
+      await assert.rejects(d.writer.setStatus(sales, 'x', 'Published'), {
+        code: 'conflict',
+        message: `${file}: status has a name (&now) by which other fields repeat it; edit the text`,
+      })
+      assert.equal(await d.text(), named)
+      assert.deepEqual(await endings(d.audited('prompt.status')), ['error'])
+    }
   })
 
   it('makes a draft of the person, publishes it in the order of statuses, and tells every commit', async (t) => {

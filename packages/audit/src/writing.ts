@@ -106,12 +106,13 @@ export function record(
   tell: (event: AuditEvent) => ToldEvent,
   log: Log,
 ): Promise<void> {
-  const told = tell(event)
+  let told: ToldEvent | undefined
   try {
+    told = tell(event)
     requireWritable(writer, true)
   } catch (error) {
     // Callers who do not wait for this must still be able to find what was not kept.
-    log.error('an audit event was refused', { event: eventIn(told) })
+    log.error('an audit event was refused', told ? { event: eventIn(told) } : { type: event.type, error })
     return quiet(Promise.reject(error))
   }
   return event.documents ? quiet(showing(writer, event, told, tell)) : writer.lines.add(told)

@@ -33,8 +33,12 @@ export function restoredText(file: string, bytes: Uint8Array, older: string): st
 function partsOf(file: string, text: string): { begin: string; front: string; end: string; body: string } {
   if (!file.endsWith('.md')) return { begin: '', front: text, end: '', body: '' }
   const parts = /^(---[ \t]*\r?\n)([\s\S]*?)^(---[ \t]*(?:\r?\n|$))/m.exec(text)
-  if (!parts || parts.index > 0) throw new AppError('conflict', `${file} has no front matter any more`)
+  if (!parts || parts.index > 0) throw noFront(file)
   return { begin: parts[1]!, front: parts[2]!, end: parts[3]!, body: text.slice(parts[0].length) }
+}
+
+function noFront(file: string): AppError {
+  return new AppError('conflict', `${file} has no front matter any more`)
 }
 
 /** Replaces the lines of one field by those of another YAML text, or removes them. */
@@ -57,10 +61,15 @@ function linesOf(text: string, field: string): [number, number] | undefined {
 
 function changedYaml(file: string, text: string, fields: Readonly<Record<string, unknown>>): string {
   const document = parseDocument(text, { schema: 'core', version: '1.2' })
+  const { contents } = document
+  if (!isMap(contents)) throw noFront(file)
   for (const [name, value] of Object.entries(fields)) {
-    const anchor = anchorIn(document.get(name, true))
-    if (anchor !== undefined)
-      throw new AppError('conflict', `${file}: ${name} has a name (&${anchor}) by which other fields repeat it; edit the text`)
+    const pair = contents.items.find(({ key }) => isScalar(key) && key.value === name)
+    const anchor = anchorIn(pair?.key) ?? anchorIn(pair?.value)
+    if (anchor !== undefined) {
+      const why = `${name} has a name (&${anchor}) by which other fields repeat it; edit the text`
+      throw new AppError('conflict', `${file}: ${why}`)
+    }
     if (value === undefined) document.delete(name)
     else document.set(name, value)
   }
