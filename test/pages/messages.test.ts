@@ -272,13 +272,14 @@ describe('the messages of the pages', () => {
 
   it('have words for every title of a tool, and for every fault of the text of a prompt', () => {
     const { de } = messages
-    const titles = readdirSync(join(source, 'tools'))
+    const titles = readdirSync(join(source, 'tools'), { recursive: true, encoding: 'utf8' })
       .concat('../core/effects.ts')
-      .filter((name) => name.endsWith('.ts') && name !== 'describe-tools.ts')
+      .filter((name) => name.endsWith('.ts') && !/^(?:gate|own)\//.test(name))
       .flatMap((name) => drawn(textOf(join(source, 'tools', name)), /(?:\btitle:|named\('\w+',)/))
     const jinja = join(source, '../packages/jinja/src')
-    const parts = /^(lexer|string-literal|token-stream|ast|template|compile-[\w-]+|parse-[\w-]+)\.ts$/
-    const templates = readdirSync(jinja)
+    const parts =
+      /^(?:\w+\/)?(lexer|string-literal|token-stream|ast|template|compile-[\w-]+|parse-[\w-]+)\.ts$/
+    const templates = readdirSync(jinja, { recursive: true, encoding: 'utf8' })
       .filter((name) => parts.test(name))
       .flatMap((name) =>
         drawn(textOf(join(jinja, name)), /(?:new Fault\(\s*'TemplateSyntaxError',|\b(?:fail|refuse)\()/),
@@ -312,7 +313,7 @@ describe('the messages of the pages', () => {
     const files = [
       ...['machine', 'state'].map((name) => `control/doctor/${name}`),
       'http/health-endpoint',
-      '../packages/audit/src/volume',
+      '../packages/audit/src/keeping/volume',
       '../packages/sandbox/src/sandbox',
       'documents/sources/table-source',
       '../packages/sources/src/source-door',
