@@ -84,6 +84,8 @@ describe('prompts on pages', { skip }, () => {
     await page.getByRole('button', { name: 'Preview' }).press('Enter')
     await page.getByRole('region', { name: 'Preview' }).getByText('Write about tea.').waitFor()
     await page.getByRole('button', { name: 'Check' }).press('Enter')
+    // It stays: the preview, which follows what is typed, took its place a moment later.
+    await page.waitForLoadState('networkidle')
     await page.getByRole('status').getByText('It has no faults.').waitFor()
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByRole('heading', { name: 'Offer', exact: true }).waitFor()

@@ -210,4 +210,6 @@ async function ask() {
 }
 form.addEventListener('input', () => follow(pause))
 const given = [...document.querySelectorAll('#arguments :is(input, select, textarea)')]
-if (given.every(({ value }) => value !== '')) follow(0)
+// What a check or a save just told stays until something is typed.
+const isTold = document.getElementById('told').firstElementChild
+if (!isTold && given.every(({ value }) => value !== '')) follow(0)
