@@ -17,7 +17,8 @@ import {
 } from './revisions.ts'
 import type { Handshake } from './session.ts'
 import { type ClientCapabilities, type McpLogLevel, logLevels } from './call.ts'
-import { errorCodes, isObject, type Json, JsonRpcError, type RequestId } from './json-rpc.ts'
+import { isObject } from '#leaf/as-json.ts'
+import { errorCodes, type Json, JsonRpcError, type RequestId } from './json-rpc.ts'
 
 /** One JSON-RPC message after its checks. */
 export type Envelope = RequestEnvelope | NotificationEnvelope | ResponseEnvelope

@@ -5,7 +5,8 @@
 import type { OfferedTool } from '../tools/gate/catalogue.ts'
 import type { HostView } from '../tools/tool.ts'
 import type { Call, HostViews } from './call.ts'
-import { isObject, type Json } from './json-rpc.ts'
+import { isObject } from '#leaf/as-json.ts'
+import { type Json } from './json-rpc.ts'
 
 /** The extension's name, in the capabilities of both sides. */
 export const viewsExtension = 'io.modelcontextprotocol/ui'

@@ -1,4 +1,5 @@
 /** The types and errors of JSON-RPC 2.0. */
+import { isObject } from '#leaf/as-json.ts'
 import { WrittenJson } from '#leaf/written-json.ts'
 
 /** A read-only JSON object. */
@@ -45,11 +46,6 @@ export function written(result: Json): string {
     text += `${text === '' ? '' : ','}"${key}":${value instanceof WrittenJson ? value.text : JSON.stringify(value)}`
   }
   return `{${text}}`
-}
-
-/** True for a JSON object: no array, no null. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns a required text of the params; JsonRpcError -32602 names a missing one. */

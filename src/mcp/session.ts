@@ -8,7 +8,7 @@ import { randomId, sameText } from '#leaf/secrets.ts'
 import { legacyRevisions, type Revision } from './revisions.ts'
 import { type ClientCapabilities, peerOf } from './call.ts'
 import { declaresViews, viewsCapability, viewsExtension } from './host-views.ts'
-import { isObject } from './json-rpc.ts'
+import { isObject } from '#leaf/as-json.ts'
 
 /** The contents of a session id of ours. */
 export interface Handshake {

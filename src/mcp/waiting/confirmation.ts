@@ -6,7 +6,7 @@ import type { OfferedTool } from '../../tools/gate/catalogue.ts'
 import { ApprovalPending } from '../../tools/tool.ts'
 import type { Asking } from './asking.ts'
 import type { Call } from '../call.ts'
-import { isObject } from '../json-rpc.ts'
+import { isObject } from '#leaf/as-json.ts'
 import type { SuspendedCalls } from './suspended-calls.ts'
 
 /** Milliseconds that a call waits for the decision once the client has sent its user to the page. */

@@ -1,3 +1,4 @@
+import { isObject } from '#leaf/as-json.ts'
 import { type JsonBudget, jsonIn, newJsonBudget } from '#leaf/strict-json.ts'
 import { readAs, valueTypes } from '../../core/values.ts'
 
@@ -43,8 +44,4 @@ function wholeOf(types: readonly unknown[], text: string, budget: JsonBudget): u
     return value
   const isList = !types.includes('object') && text.trim() !== '' && !/[[{"]/.test(text)
   return isList ? text.split(',').map((part) => part.trim()) : text
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
