@@ -4,7 +4,9 @@ import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import type { AuditEvent } from '#audit/audit.ts'
+import { FileLedger } from '#audit/files/file-ledger.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
+import { parseLine } from '#audit/line.ts'
 import { verifyAudit } from '#audit/verifying/verify.ts'
 import { temporaryFolder } from '../../state/test/state-folder.ts'
 import { daysLater, linesOf, startAudit } from './audit-folder.ts'
@@ -125,6 +127,44 @@ describe('rotation of the audit log', () => {
         name,
       )
     }
+  })
+})
+
+describe('a compressed file of the audit log', () => {
+  it('that is damaged is named by verify, and hides no other from those who read or tidy', async (t) => {
+    const { audit, folder } = await startAudit(t, { max_file_bytes: 1500 })
+    for (let index = 0; index < 30; index++) await audit.record({ ...call, request_id: `${index}` })
+    await audit.tidy()
+    const files = await listLogFiles(folder)
+    const { path, name } = files[1]!
+    const whole = await readFile(path)
+    const others = (await linesOf(folder)).length - (files[2]!.first - files[1]!.first)
+    const damages: [string, Buffer][] = [
+      ['a byte', Buffer.from(whole.map((byte, at) => (at === 100 ? byte ^ 255 : byte)))],
+      [
+        'the check at its end',
+        Buffer.from(whole.map((byte, at) => (at === whole.length - 6 ? byte ^ 255 : byte))),
+      ],
+      ['its end', whole.subarray(0, 200)],
+      ['all of it', Buffer.alloc(0)],
+      ['all of it, with NUL', Buffer.alloc(whole.length)],
+    ]
+    for (const [what, bytes] of damages) {
+      await writeFile(path, bytes)
+      const { ok, faults } = await audit.verify()
+      assert.ok(!ok && faults[0]!.startsWith(`${name}:`), `${what}: ${faults.join('; ')}`)
+      for (const backward of [false, true]) {
+        const seen = new Set<number>()
+        for await (const lines of new FileLedger(folder).read({ backward }))
+          for (const { bytes } of lines) seen.add(parseLine(bytes)?.seq ?? 0)
+        assert.ok([...seen].filter((seq) => seq < files[1]!.first || seq >= files[2]!.first).length >= others)
+      }
+      for (let index = 0; index < 10; index++) await audit.record(call)
+      await audit.tidy()
+      assert.deepEqual((await listLogFiles(folder)).filter(({ compressed }) => !compressed).length, 1, what)
+    }
+    await writeFile(path, whole)
+    assert.deepEqual((await audit.verify()).faults, [])
   })
 })
 
