@@ -13,6 +13,7 @@ import {
 } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { AppError } from '#leaf/errors.ts'
 import { replaceFile } from '#leaf/files.ts'
 import { randomId, sha256 } from '#leaf/secrets.ts'
 import type { LedgerWriter } from '#state/store.ts'
@@ -61,13 +62,30 @@ export interface PublicKeys {
 /** Opens the key of the log in a folder; makes it on first use. */
 export async function openKey(folder: string): Promise<LogKey> {
   const path = join(folder, keyName)
-  let pem = await readFile(path, 'utf8').catch(() => undefined)
+  let pem = await keyText(path)
   if (pem === undefined) {
     pem = newKeyText()
     await replaceFile(join(folder, publicKeyName), publicText(pem))
     await replaceFile(path, pem)
   }
-  return keyOf(pem)
+  return keyIn(path, () => keyOf(pem))
+}
+
+/** Reads the file of a key; undefined when there is none. One that cannot be read is not gone: a new one must not replace it. */
+export async function keyText(path: string): Promise<string | undefined> {
+  return await readFile(path, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+/** Makes a key of a file's text. AppError `invalid` when there is none in it. */
+function keyIn<K>(path: string, make: () => K): K {
+  try {
+    return make()
+  } catch (cause) {
+    throw new AppError('invalid', `${path} holds no key of the audit log; put back its copy`, { cause })
+  }
 }
 
 /** Reads the public keys in a folder. */
@@ -76,7 +94,9 @@ export async function openPublicKeys(folder: string): Promise<PublicKeys> {
   let id: string | undefined
   const names: readonly string[] = await readdir(folder).catch(() => [])
   for (const name of names.filter((one) => /^key(-[0-9a-zA-Z_-]+)?\.pub\.pem$/.test(one))) {
-    const key = createPublicKey(await readFile(join(folder, name), 'utf8'))
+    const path = join(folder, name)
+    const text = await readFile(path, 'utf8')
+    const key = keyIn(path, () => createPublicKey(text))
     all.set(keyId(key), key)
     if (name === publicKeyName) id = keyId(key)
   }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import assert from 'node:assert/strict'
-import { stat } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { AuditEvent } from '#audit/audit.ts'
 import { FileLedger } from '#audit/files/file-ledger.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
 import { tailAudit } from '#audit/finding/search.ts'
+import { openAudit } from '#audit/open-audit.ts'
 import { isApp } from '../../state/test/contract.ts'
 import { currentText, linesOf, startAudit } from './audit-folder.ts'
 
@@ -125,6 +127,35 @@ describe('the audit log', () => {
       ['t27', 't28', 't29'],
     )
     assert.equal((await tailAudit(new FileLedger(folder), 1000)).length, 30)
+  })
+})
+
+describe('the key of the audit log', () => {
+  it('is not replaced where its file cannot be read or holds none: what it signed could not be checked any more', async (t) => {
+    const opened = await startAudit(t)
+    await opened.audit.record(call)
+    await opened.audit.close()
+    const [key, own] = [join(opened.folder, 'key.pem'), join(opened.folder, 'key.pub.pem')]
+    const [text, publicText] = [await readFile(key, 'utf8'), await readFile(own, 'utf8')]
+    const refused = async (why: RegExp | object): Promise<void> => {
+      await assert.rejects(openAudit(opened), why)
+      assert.equal(await readFile(own, 'utf8'), publicText)
+    }
+    await rm(key)
+    // Stands for a file of another user, which no test that runs as root can make.
+    await mkdir(key)
+    await refused({ code: 'EISDIR' })
+    await rm(key, { recursive: true })
+    for (const damaged of ['', text.slice(0, 60)]) {
+      await writeFile(key, damaged)
+      await refused(/key\.pem holds no key of the audit log; put back its copy/)
+    }
+    await writeFile(key, text)
+    await writeFile(own, '')
+    await assert.rejects(openAudit(opened), /key\.pub\.pem holds no key of the audit log/)
+    await writeFile(own, publicText)
+    const again = await opened.reopen()
+    assert.deepEqual((await again.audit.verify()).faults, [])
   })
 })
 

@@ -10,6 +10,7 @@ import {
   keyId,
   keyName,
   keyOf,
+  keyText,
   type LogKey,
   newKeyText,
   openPublicKeys,
@@ -47,7 +48,7 @@ export async function nextPublicText(folder: string): Promise<string> {
 }
 
 async function openNextKey(folder: string): Promise<LogKey | undefined> {
-  const pem = await readFile(join(folder, nextKeyName), 'utf8').catch(() => undefined)
+  const pem = await keyText(join(folder, nextKeyName))
   return pem === undefined ? undefined : keyOf(pem)
 }
 
