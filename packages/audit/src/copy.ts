@@ -38,7 +38,7 @@ export async function copyLog(
 ): Promise<AuditCopy> {
   if (!ledger && (await openPublicKeys(from)).id === undefined)
     throw new AppError('not_found', 'there is no audit log to copy')
-  await requireOwnFolder(to, ledger !== undefined)
+  await requireOwnFolder(from, to, ledger !== undefined)
   await openPrivateFolder(to, log)
   const copied = ledger ? await copyWriters(ledger, from, to, log) : await copyFolder(from, to)
   const found = ledger ? await verifyExported(to) : await verifyAudit(to)
@@ -54,7 +54,10 @@ export async function copyLog(
 }
 
 /** Requires a folder for this alone, since it is closed to others with all that is in it. */
-async function requireOwnFolder(to: string, isShared: boolean): Promise<void> {
+async function requireOwnFolder(from: string, to: string, isShared: boolean): Promise<void> {
+  const [log, copy] = [await stat(from).catch(() => undefined), await stat(to).catch(() => undefined)]
+  if (copy && log?.ino === copy.ino && log.dev === copy.dev)
+    throw new AppError('conflict', `${to} is the audit log itself; name a folder of its own for the copy`)
   const names: readonly string[] = await readdir(to).catch(() => [])
   const known = new Set((await exportedLogs(to)).map(({ id }) => id))
   // Whatever lies beside an existing copy of files came with it.

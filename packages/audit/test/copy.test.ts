@@ -135,6 +135,19 @@ describe('a copy of the audit log', () => {
     assert.deepEqual(await linesOf(to), before)
   })
 
+  it('is not made in the folder of the log itself, whose file would be replaced while it is written', async (t) => {
+    const { audit, folder } = await startAudit(t)
+    await audit.record(call)
+    const alias = join(await temporaryFolder(t), 'alias')
+    await symlink(folder, alias)
+    const before = await stat((await listLogFiles(folder))[0]!.path)
+    for (const to of [folder, alias])
+      await assert.rejects(copyLog(undefined, folder, to, log), /is the audit log itself/)
+    assert.equal((await stat((await listLogFiles(folder))[0]!.path)).ino, before.ino)
+    await audit.record(call)
+    assert.deepEqual([(await linesOf(folder)).length, (await audit.verify()).faults], [2, []])
+  })
+
   it('can be gone on with: a log made of it takes the next event', async (t) => {
     const first = await startAudit(t)
     for (let index = 0; index < 3; index++) await first.audit.record(call)
