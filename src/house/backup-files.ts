@@ -1,6 +1,6 @@
 /** Backup files: a copy of the audit log, and restoring a state from a backup. */
 import { cpSync, existsSync, readdirSync, renameSync, statSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import process from 'node:process'
 import {
   type AuditCopy,
@@ -89,15 +89,21 @@ export async function restore({ file, folders, audit, moveAside }: RestoreWish):
   if (audit !== undefined) await requireWholeLog(audit)
   if (database !== undefined) await (await import('#state/postgres.ts')).requireEmptyPostgres(database)
   if (movedTo !== null) renameSync(state, movedTo)
+  // What is restored may have lain in the state that was just moved, such as the backup before an upgrade.
+  const nowAt = (path: string): string => {
+    const inside = relative(state, path)
+    return movedTo === null || inside.startsWith('..') ? path : join(movedTo, inside)
+  }
   await openPrivateFolder(state, log)
   // Secrets belong to the operator and are not part of a backup.
   if (movedTo !== null && existsSync(join(movedTo, secretsName)))
     renameSync(join(movedTo, secretsName), join(state, secretsName))
   const lock = await lockState(state, systemClock)
   try {
-    const verification = database === undefined ? await restoreFrom(file, state, log) : checked
-    if (database !== undefined) await restoreIntoDatabase(file, database)
-    const copy = audit === undefined ? null : await restoreLog(audit, join(state, 'audit'), database, log)
+    const verification = database === undefined ? await restoreFrom(nowAt(file), state, log) : checked
+    if (database !== undefined) await restoreIntoDatabase(nowAt(file), database)
+    const copy =
+      audit === undefined ? null : await restoreLog(nowAt(audit), join(state, 'audit'), database, log)
     lock.release()
     await tellRestore({ file, folders }, verification.time, log)
     return { state, moved_to: movedTo, ...verification, audit: copy }

@@ -1,6 +1,14 @@
 /** Backup, restore and verification as the operator meets them. */
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
@@ -164,4 +172,36 @@ describe('backup and restore', () => {
     )
     assert.equal(readFileSync(secret, 'utf8'), 'postgresql://')
   })
+
+  it(
+    'may lie, with its log, in the state that is moved aside: both are found there',
+    { timeout },
+    async (t) => {
+      const service = await runService(t)
+      const key = await operate(service.options, 'api_keys.create', { user: 'sales@example.com' })
+      const folder = temporaryFolder(t)
+      const state = join(folder, 'state')
+      const cli = (...args: string[]): ReturnType<typeof runCli> => runCli([...args, '--site', service.site])
+      const [made, log] = [join(folder, 'made.backup'), join(folder, 'audit')]
+      assert.equal((await cli('backup', made, '--audit', log, '--state', service.state)).code, 0)
+      assert.equal((await cli('restore', made, '--audit', log, '--state', state)).code, 0)
+      const inside = join(state, 'before-schema-1.backup')
+      copyFileSync(made, inside)
+      const restored = await cli(
+        'restore',
+        inside,
+        '--audit',
+        join(state, 'audit'),
+        '--state',
+        state,
+        '--move-aside',
+      )
+      assert.equal(restored.code, 0, restored.stderr)
+      const options = { ...service.options, state }
+      assert.equal((await operate(options, 'api_keys.list', {}))[0]?.api_key, key.api_key)
+      const { ok, faults, lines } = await operate(options, 'audit.verify', {})
+      assert.deepEqual([ok, faults], [true, []])
+      assert.ok(lines > 2, 'the log goes on')
+    },
+  )
 })
