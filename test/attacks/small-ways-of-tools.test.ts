@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { preview } from '../../src/library/prompts/preview.ts'
 import { compileContent } from '../../src/library/prompts/render.ts'
 import { createDocument, type CreateOptions } from '../../src/documents/writing/creating.ts'
+import { getDocument } from '../../src/documents/asking/reading.ts'
 import { updateDocument } from '../../src/documents/writing/updating.ts'
 import { confirmationOf, readToolSettings } from '../../src/tools/gate/read-tools.ts'
 import { builtInTools } from '../../src/tools/index.ts'
@@ -23,6 +24,62 @@ describe('a dry run', () => {
     const { document } = await create({})
     assert.match(String(document.name), /^CHART-\d{5}$/)
     assert.equal(events.length, before + 1)
+  })
+})
+
+describe('a change of a field that nobody can set', () => {
+  const boss = someone('boss@example.com', 'Boss')
+  const clerk = someone('clerk@example.com', 'Clerk')
+  const hidden = 'level: 1, read_only: true, default: hidden-there'
+  const files = siteOf({
+    'config/doctypes/row.yaml': `doctype: Row\nchild: true\nfields: [{fieldname: qty, type: number}, {fieldname: price, type: number, visible_to: [Boss], computed: "doc.qty * 41"}]`,
+    'config/doctypes/thing.yaml': `
+doctype: Thing
+naming: {rule: series, series: "T-#"}
+fields:
+  - {fieldname: cost, type: number, visible_to: [Boss]}
+  - {fieldname: margin, type: number, visible_to: [Boss], computed: "doc.cost * 2"}
+  - {fieldname: remark, type: text, ${hidden}}
+  - {fieldname: open, type: text, read_only: true, default: to-all}
+  - {fieldname: rows, type: table, doctype: Row}
+permissions:
+  - {role: Boss, actions: [read, write, create], levels: [0, 1]}
+  - {role: Clerk, actions: [read, write]}
+  - {role: Clerk, actions: [read, write], levels: [0, 1], if_owner: true}
+`,
+  })
+
+  it('does not answer what is masked or hidden there, nor whether a guess of it is right', async (t) => {
+    const { documents, events } = await openCompany(t, { files, seeds: false })
+    const data = { cost: 4321, rows: [{ qty: 2 }] }
+    const { document: made } = await createDocument(documents, boss, 'Thing', data)
+    const [row] = made['rows'] as { name: string }[]
+    const tried = (change: Record<string, unknown>, dryRun: boolean) =>
+      updateDocument(documents, clerk, 'Thing', String(made['name']), change, { dryRun })
+    const before = events.length
+    for (const dryRun of [true, false])
+      for (const [margin, remark, price] of [
+        [1, 'x', 1],
+        [8642, 'hidden-there', 82],
+      ] as const) {
+        const rows = [{ name: row!.name, price }]
+        const { warnings, updatedFields } = await tried({ margin, remark, open: 'x', rows }, dryRun)
+        assert.deepEqual(updatedFields, [])
+        assert.deepEqual(
+          warnings.map(({ field, requested, saved }) => [field, requested, saved]),
+          [
+            ['margin', margin, '[masked]'],
+            ['remark', remark, null],
+            ['open', 'x', 'to-all'],
+            ['rows[0].price', price, '[masked]'],
+          ],
+        )
+      }
+    // Nothing was changed, and no event tells of a change.
+    assert.equal(events.length, before)
+    const { margin, remark, rows } = await getDocument(documents, boss, 'Thing', String(made['name']))
+    assert.deepEqual([margin, remark], [8642, 'hidden-there'])
+    assert.equal((rows as { price: number }[])[0]!.price, 82)
   })
 })
 

@@ -4,7 +4,7 @@ import { AppError } from '#leaf/errors.ts'
 import { joined } from '#leaf/names.ts'
 import { equal } from '#state/questions.ts'
 import { holdsUser } from '../asking/user-fields.ts'
-import { expressionUser } from '../permission.ts'
+import { expressionUser, maskMarker } from '../permission.ts'
 import type { Action, Field } from '../platform/platform.ts'
 import { sameValue } from '../history.ts'
 import { readValue } from '../values.ts'
@@ -77,17 +77,19 @@ export function readField(change: Change, field: Field, path: string, given: unk
   return read.value
 }
 
-/** Reports a given value that nobody can set, unless it equals the stored one. */
+/** Reports a given value that nobody can set, unless it equals the stored one, which is told as far as the principal may see it. */
 export function noteReadOnly(
   change: Change,
   field: Field,
   path: string,
   given: unknown,
-  saved: unknown,
+  { saved = null, document }: { readonly saved: unknown; readonly document: StoredDocument },
 ): void {
-  if (equal(given, saved)) return
+  const seen = change.access.shows(field, document)
+  const told = seen === 'clear' ? saved : seen === 'masked' ? maskMarker : null
+  if (equal(given, told)) return
   const reason = field.computed ? 'it is calculated' : 'it is read-only'
-  change.warnings.push({ field: path, requested: given, saved: saved ?? null, reason })
+  change.warnings.push({ field: path, requested: given, saved: told, reason })
 }
 
 /** Reports given values of which the table that holds the document has made others. */

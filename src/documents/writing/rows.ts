@@ -98,7 +98,8 @@ export function readMembers(
     const field = fields.get(name)
     if (!field || !access.knows(field)) change.problems.push(unknown(name))
     else if (access.masks(field) && given === maskMarker) continue
-    else if (isClosed(field, change.action)) noteReadOnly(change, field, path + name, given, before?.[name])
+    else if (isClosed(field, change.action))
+      noteReadOnly(change, field, path + name, given, { saved: before?.[name], document })
     else if (!access.mayset(field, change.action, document)) change.refused.push(path + name)
     else if (field.type === 'table') values[name] = readRows(change, field, given, before?.[name], document)
     else values[name] = readField(change, field, path + name, given)
