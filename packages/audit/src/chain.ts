@@ -13,6 +13,8 @@ export interface ChainLinks {
   readonly lines: readonly string[]
   readonly end: KnownLine
   readonly signed: boolean
+  /** True when an event counts for nothing before its signature. */
+  readonly sealed: boolean
   readonly key: LogKey
   /** The other writers that the checkpoint in these lines names. */
   readonly heads: readonly WriterHead[]
@@ -32,6 +34,7 @@ export class Chain {
   #change: { readonly told: ToldEvent; readonly key: LogKey } | undefined
   #unsigned = 0
   #end: KnownLine = { seq: 0, hash: firstPrev }
+  #signedEnd = this.#end
 
   /** Sets the writer's name for each line, where several write. */
   constructor(clock: Clock, key: LogKey, writer?: string) {
@@ -46,6 +49,11 @@ export class Chain {
 
   get key(): LogKey {
     return this.#key
+  }
+
+  /** The last line that is a checkpoint of this run. */
+  get signedEnd(): KnownLine {
+    return this.#signedEnd
   }
 
   /** The number of lines that no signature follows. */
@@ -86,17 +94,18 @@ export class Chain {
     // After the end of a run only signed lines are believed: anybody could have added others.
     if (this.#end.closed && events.length > 0) seal(this.#key, undefined, false)
     for (const told of events) add(told)
-    const isDue = this.#unsigned + events.length >= checkpointLines || events.some(({ sealed }) => sealed)
-    const signed = sign || change !== undefined || isDue
+    const sealed = change !== undefined || events.some((told) => told.sealed)
+    const signed = sign || sealed || this.#unsigned + events.length >= checkpointLines
     if (signed) seal(key, heads, closed)
     if (lines.length === 0) return undefined
     const end = { seq, hash, closed: signed && closed }
-    return { first, lines, end, signed, key, heads: signed ? (heads ?? []) : [] }
+    return { first, lines, end, signed, sealed, key, heads: signed ? (heads ?? []) : [] }
   }
 
   /** Accepts that the lines are kept: the next ones follow them. */
   took({ lines, end, signed, key }: ChainLinks): void {
     this.#end = end
+    if (signed) this.#signedEnd = end
     this.#unsigned = signed ? 0 : this.#unsigned + lines.length
     if (key === this.#change?.key) this.#change = undefined
     this.#key = key

@@ -21,6 +21,8 @@ import { Reserve, reserveMilliseconds } from './keeping/reserve.ts'
 /** The time within which events share one write and one sync, which is the cost of a write. */
 const gatherMilliseconds = 20
 const checkpointMilliseconds = 60_000
+/** The least time between two notes of how far the log has come: a second file and a transaction. */
+const noteMilliseconds = 1_000
 /** The number of times that lines are offered, when others lie at their place. */
 const attempts = 3
 /** The part of the reserve's room that the head needs. */
@@ -39,6 +41,9 @@ export class AuditWriter {
   #reserved: ReservedLines | undefined
   #movedAt = 0
   #headWritten: Promise<void> = Promise.resolve()
+  /** The time of the last note of how far the log has come. */
+  #notedAt = -Infinity
+  #noteTimer: NodeJS.Timeout | undefined
   #moveTimer: NodeJS.Timeout | undefined
   readonly #options: LogParts & LedgerPart
   readonly #turns = new Turns()
@@ -170,6 +175,7 @@ export class AuditWriter {
     if (files || this.lines.fault === undefined) await this.#look()
     await closeLines(this, log)
     this.#room.close()
+    if (this.#noteTimer) this.#note()
     await this.#headWritten
     await (files ?? this.#reserved)?.close()
   }
@@ -224,8 +230,8 @@ export class AuditWriter {
       if (!(await this.#options.ledger.add(this.#linesOf(links), links.first - 1))) return false
     }
     this.#took(links)
-    // For lines on the reserve, only the head says that they must be there.
-    if (links.signed) await this.#headWritten
+    // For lines on the reserve, only the head says that they must be there; routine need not wait for a second file.
+    if (links.sealed || (reserved && links.signed)) await this.#headWritten
     return true
   }
 
@@ -273,7 +279,7 @@ export class AuditWriter {
   }
 
   #took(links: ChainLinks): void {
-    const { folder, head, id, ledger, log, written, signed } = this.#options
+    const { id, ledger, written } = this.#options
     this.chain.took(links)
     // Lines on the reserve are not in the ledger yet.
     if (!this.#reserved) ledger.reached?.({ writer: id, ...this.chain.end })
@@ -283,7 +289,18 @@ export class AuditWriter {
     if (!links.signed) return
     this.#signDue = false
     for (const [id, seq] of links.heads) this.#named.set(id, seq)
-    const { key, end } = this.chain
+    const since = performance.now() - this.#notedAt
+    if (links.sealed || this.#ending || this.#reserved || since >= noteMilliseconds) this.#note()
+    else this.#noteTimer ??= setTimeout(() => this.#note(), noteMilliseconds - since).unref()
+  }
+
+  /** Notes outside of the log how far it has come: the last checkpoint. */
+  #note(): void {
+    const { folder, head, log, signed } = this.#options
+    clearTimeout(this.#noteTimer)
+    this.#noteTimer = undefined
+    this.#notedAt = performance.now()
+    const { key, signedEnd: end } = this.chain
     this.#headWritten = this.#headWritten
       .then(() => writeHead(folder, key, end, head))
       .catch((error: unknown) => log.warn('how far the audit log has come could not be noted', { error }))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +10,8 @@ import { listLogFiles } from '#audit/files/log-files.ts'
 import { tailAudit } from '#audit/finding/search.ts'
 import { openAudit } from '#audit/open-audit.ts'
 import { isApp } from '../../state/test/contract.ts'
-import { currentText, linesOf, startAudit } from './audit-folder.ts'
+import { readHead } from '#audit/checkpoint.ts'
+import { currentText, daysLater, linesOf, startAudit } from './audit-folder.ts'
 
 const call: AuditEvent = {
   type: 'tool.call',
@@ -156,6 +158,43 @@ describe('the key of the audit log', () => {
     await writeFile(own, publicText)
     const again = await opened.reopen()
     assert.deepEqual((await again.audit.verify()).faults, [])
+  })
+})
+
+describe('how far the audit log has come', () => {
+  it('is noted outside of it once a second at most, however much is signed, and the end of it at last', async (t) => {
+    const opened = await startAudit(t)
+    const { audit, folder } = opened
+    const noted = async (): Promise<number> => ((await readHead(folder, undefined)) as { seq: number }).seq
+    const since = performance.now()
+    const heads = new Set<number>()
+    for (let batch = 0; batch < 8; batch++) {
+      await Promise.all(Array.from({ length: 1000 }, () => audit.record(call)))
+      heads.add(await noted())
+    }
+    const seconds = (performance.now() - since) / 1000
+    assert.ok(heads.size <= 2 + seconds, `${heads.size} notes in ${seconds} seconds`)
+    const last = (await linesOf(folder)).findLast(({ type }) => type === 'audit.checkpoint')!
+    while ((await noted()) < last.seq) await delay(50)
+    assert.equal(await noted(), last.seq)
+    await audit.record(call)
+    const closing = await opened.reopen()
+    assert.equal((await closing.audit.verify()).ok, true)
+  })
+
+  it('is noted before anything else, where an event removes lines', async (t) => {
+    const opened = await startAudit(t, { retention_days: 33 })
+    const { audit, folder } = opened
+    for (let n = 0; n < 8; n++) {
+      await audit.record(call)
+      daysLater(opened, 10)
+    }
+    await audit.record(call)
+    await audit.tidy()
+    const prune = (await linesOf(folder)).findLast(({ type }) => type === 'audit.prune')
+    assert.ok(prune, 'lines were removed')
+    const head = (await readHead(folder, undefined)) as { seq: number }
+    assert.ok(head.seq > prune.seq, `the head says ${head.seq}, the removal stands at ${prune.seq}`)
   })
 })
 

@@ -33,6 +33,8 @@ export interface RedactOptions {
   readonly most?: number
 }
 
+const noPaths: ReadonlySet<string> = new Set()
+
 interface Rules {
   readonly paths: ReadonlySet<string>
   readonly names: ReadonlySet<string> | undefined
@@ -47,7 +49,8 @@ export function redact(
   { names, removed, most = Infinity }: RedactOptions = {},
 ): unknown {
   const named = names && names.size > 0 ? names : undefined
-  return walk(value, '', { paths: new Set(paths), names: named, removed, left: most }, 0)
+  const rules = { paths: paths.length === 0 ? noPaths : new Set(paths), names: named, removed, left: most }
+  return walk(value, '', rules, 0)
 }
 
 /** Returns a text in which nothing quoted and no number is left if it has one of the names: both may be its value. */

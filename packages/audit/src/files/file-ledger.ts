@@ -6,11 +6,12 @@ import { replaceFile, syncFolder } from '#leaf/files.ts'
 import type { Log } from '#leaf/log.ts'
 import { Turns } from '#leaf/turns.ts'
 import { AppendFile, type RawLine } from '#state/lines.ts'
-import type { Ledger, LedgerLines, LedgerQuestion, LedgerWriter } from '#state/store.ts'
+import type { Ledger, LedgerLine, LedgerLines, LedgerQuestion, LedgerWriter } from '#state/store.ts'
 import { parseLine } from '../line.ts'
 import { listLogFiles, type LogFile, logFileName, readLogFile, readLogFileBackward } from './log-files.ts'
 import type { AuditSettings } from '../settings.ts'
 
+const newline = 0x0a
 const dayMilliseconds = 86_400_000
 /** The number of bytes at the end of a file in which a line is first looked for. */
 const nearBytes = 1 << 20
@@ -103,7 +104,7 @@ export class FileLedger implements Ledger {
   async add({ lines }: LedgerLines, after: number): Promise<boolean> {
     if (this.#last?.seq !== after) return false
     if (!this.#file) await this.begin()
-    await this.#file!.append(Buffer.from(lines.map(({ line }) => `${line}\n`).join('')))
+    await this.#file!.append(bytesOf(lines))
     this.#last = lines.at(-1)!
     return true
   }
@@ -139,6 +140,17 @@ export class FileLedger implements Ledger {
   #today(): string {
     return isoTime(this.#parts!.clock.now()).slice(0, 10)
   }
+}
+
+/** Returns lines as they stand in a file; one text of them all would be one copy more. */
+function bytesOf(lines: readonly LedgerLine[]): Buffer {
+  const bytes = Buffer.allocUnsafe(lines.reduce((sum, { line }) => sum + Buffer.byteLength(line) + 1, 0))
+  let at = 0
+  for (const { line } of lines) {
+    at += bytes.write(line, at)
+    bytes[at++] = newline
+  }
+  return bytes
 }
 
 /** Returns the last line of files, or only its number when it was removed and the next file has none yet. */
