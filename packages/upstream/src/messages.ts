@@ -1,5 +1,7 @@
 /** What either way to a server carries. */
-import { jsonOr } from '#leaf/as-json.ts'
+import { isObject } from '#leaf/as-json.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
+import { JsonFault, parseStrict } from '#leaf/strict-json.ts'
 
 export type Texts = Readonly<Record<string, string>>
 
@@ -10,7 +12,7 @@ export interface Message {
   readonly method?: string
   readonly params?: unknown
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string }
+  readonly error?: unknown
 }
 
 /** A way to a server, open. */
@@ -20,14 +22,26 @@ export interface Transport {
   readonly close: () => void
 }
 
-/** The most that a server may answer at once. */
+/** The most that a server may answer at once; its values and their depth are bounded besides, as each costs us time. */
 export const maxBytes = 10_000_000
+const mostValues = 1_500_000
+const deepest = 100
 
 /** The protocol revision that we ask for. */
 export const revision = '2025-06-18'
 
-/** Returns the response that a text is, if it is one: servers are offered no capabilities, and their own requests not answered. */
+/**
+ * Returns the response that a text is, if it is one: servers are offered no capabilities, and their own requests not answered.
+ * AppError `unavailable` for JSON that is not read.
+ */
 export function responseOf(text: string): (Message & { readonly id: number }) | undefined {
-  const message = jsonOr(text) as (Message & { readonly id: number }) | null | undefined
-  return message?.id === undefined || message.method !== undefined ? undefined : message
+  let message: unknown
+  try {
+    message = parseStrict(text, deepest, { left: mostValues })
+  } catch (error) {
+    if (error instanceof JsonFault && error.kind === 'syntax') return undefined
+    throw new AppError('unavailable', `the upstream server is not understood: ${messageOf(error)}`)
+  }
+  if (!isObject(message) || message['id'] === undefined || message['method'] !== undefined) return undefined
+  return message as unknown as Message & { readonly id: number }
 }

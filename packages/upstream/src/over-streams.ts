@@ -22,7 +22,10 @@ export async function overStreams(
   const waiting = new Map<number, { resolve: (message: Message) => void; reject: (error: Error) => void }>()
   let ended: AppError | undefined
   const end = (cause?: unknown): void => {
-    ended ??= new AppError('unavailable', 'the upstream server has ended', { cause })
+    ended ??=
+      cause instanceof AppError
+        ? cause
+        : new AppError('unavailable', 'the upstream server has ended', { cause })
     for (const { reject } of waiting.values()) reject(ended)
     waiting.clear()
   }

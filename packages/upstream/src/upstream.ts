@@ -1,4 +1,5 @@
 /** A client of another MCP server, over HTTP or over the standard streams of a child process: only what tools need. */
+import { isObject } from '#leaf/as-json.ts'
 import { AppError } from '#leaf/errors.ts'
 import { revision, type Texts, type Transport } from './messages.ts'
 import { type HttpServer, overHttp } from './over-http.ts'
@@ -7,8 +8,8 @@ import { type ChildServer, overStreams } from './over-streams.ts'
 /** A tool as the upstream lists it. */
 export interface UpstreamTool {
   readonly name: string
-  readonly title?: string
-  readonly description?: string
+  readonly title?: unknown
+  readonly description?: unknown
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly annotations?: Readonly<Record<string, unknown>>
 }
@@ -21,6 +22,8 @@ export interface UpstreamResult {
 }
 
 const maxPages = 50
+/** The most that a server may list in all its pages: no model reads as much. */
+const mostListed = 1_000_000
 const connectMilliseconds = 10_000
 
 export interface UpstreamParts {
@@ -49,14 +52,21 @@ export class Upstream {
   }
 
   async listTools(signal: AbortSignal): Promise<readonly UpstreamTool[]> {
-    const tools: UpstreamTool[] = []
+    let tools: readonly UpstreamTool[] = []
     let cursor: string | undefined
+    let length = 0
     for (let page = 0; page < maxPages; page++) {
       const answer = (await this.#call('tools/list', cursor === undefined ? {} : { cursor }, signal)) as {
         tools?: UpstreamTool[]
         nextCursor?: string
       }
-      tools.push(...(answer.tools ?? []))
+      tools = tools.concat((answer.tools ?? []).filter(isObject))
+      length += JSON.stringify(answer).length
+      if (length > mostListed)
+        throw new AppError(
+          'unavailable',
+          `the upstream server lists tools of more than ${mostListed} characters`,
+        )
       cursor = answer.nextCursor
       if (cursor === undefined) break
     }
@@ -107,9 +117,10 @@ export class Upstream {
     let refusal: AppError | undefined
     try {
       const answer = await exchange({ jsonrpc: '2.0', id: ++this.#lastId, method, params }, signal)
-      if (!answer?.error) return answer?.result
-      const said = answer.error.message.slice(0, 500)
-      refusal = new AppError('unavailable', `the upstream server refused: ${said}`)
+      if (isObject(answer?.result)) return answer.result
+      const said = isObject(answer?.error) ? answer.error['message'] : undefined
+      const why = typeof said === 'string' ? said.slice(0, 500) : 'with nothing that MCP knows'
+      refusal = new AppError('unavailable', `the upstream server refused: ${why}`)
       throw refusal
     } catch (error) {
       // A broken connection is made anew by the next call. It stays after a refusal, and when a caller leaves while

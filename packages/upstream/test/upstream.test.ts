@@ -184,3 +184,55 @@ describe('a server over HTTP', () => {
     assert.deepEqual(closed.seen, [])
   })
 })
+
+describe('a server that means ill', () => {
+  for (const [what, answer] of [
+    ['no result', '{}'],
+    ['a result that is null', '{"result":null}'],
+    ['an error that is a text', '{"error":"boom"}'],
+    ['an error without words', '{"error":{"code":1,"message":{"toString":1}}}'],
+  ] as const)
+    it(`is refused in words where it answers ${what}, which was an error of ours, and stays connected`, async (t) => {
+      const { upstream, call } = childUpstream(
+        t,
+        `({ method, id }) => {
+          if (method !== 'tools/call') return {}
+          console.log(JSON.stringify({ jsonrpc: '2.0', id, ...${answer} }))
+        }`,
+      )
+      await assert.rejects(call('any'), {
+        code: 'unavailable',
+        message: /refused: with nothing that MCP knows$/,
+      })
+      assert.equal(upstream.isThere, true)
+    })
+
+  it('is not understood where its answer is deeper or has more values than we can read in a moment', async (t) => {
+    const { call } = childUpstream(
+      t,
+      `({ method, id, params }) => {
+        if (method !== 'tools/call') return {}
+        const inside = params.name === 'deep' ? '['.repeat(200) + ']'.repeat(200) : '[' + Array(2_000_000).fill('[]').join() + ']'
+        console.log('{"jsonrpc":"2.0","id":' + id + ',"result":{"structuredContent":' + inside + '}}')
+      }`,
+    )
+    for (const name of ['deep', 'wide'])
+      await assert.rejects(call(name), {
+        code: 'unavailable',
+        message: /^the upstream server is not understood: /,
+      })
+  })
+
+  it('lists no more than a model could read, however many pages it has', async (t) => {
+    const { upstream } = childUpstream(
+      t,
+      `({ method, params }) => method === 'tools/list'
+        ? { tools: [{ name: 'a', inputSchema: { x: 'x'.repeat(300_000) } }], nextCursor: String(Number(params.cursor ?? 0) + 1) }
+        : { structuredContent: {} }`,
+    )
+    await assert.rejects(upstream.listTools(never()), {
+      code: 'unavailable',
+      message: 'the upstream server lists tools of more than 1000000 characters',
+    })
+  })
+})

@@ -2,6 +2,7 @@
 import type { AppError } from '#leaf/errors.ts'
 import { asJson, isPlainObject } from '#leaf/as-json.ts'
 import { WrittenJson } from '#leaf/written-json.ts'
+import { cleanText } from '../../core/values.ts'
 import type { ToolOutcome } from './catalogue.ts'
 import type { RichOutput, Tool } from '../tool.ts'
 
@@ -21,7 +22,8 @@ export function outcomeOf(tool: Tool, output: unknown): ToolOutcome {
     const structured = asJson(data) as Record<string, unknown>
     return { text: JSON.stringify(structured), content, structured, isError: false }
   }
-  return { text: resultText(data, content.length > 0), content, isError: failed }
+  const text = resultText(data, content.length > 0)
+  return { text: tool.openWorld ? cleanText(text) : text, content, isError: failed }
 }
 
 /** Makes the outcome of a call that could not be done; the text tells the model why and what to do. */

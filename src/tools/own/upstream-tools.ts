@@ -1,6 +1,9 @@
 /** The tools of another MCP server, as the service offers them. */
+import { setImmediate } from 'node:timers/promises'
+import { isObject } from '#leaf/as-json.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { Log } from '#leaf/log.ts'
-import { dropUnreadablePatterns } from '#leaf/pattern.ts'
+import { bounded, dropUnreadablePatterns } from '#leaf/pattern.ts'
 import { pathText } from '#leaf/schema.ts'
 import type { SecretPath } from '#leaf/secret-files.ts'
 import { traceparentOf } from '#telemetry/trace-context.ts'
@@ -15,10 +18,12 @@ import { inputProblem } from './check-definitions.ts'
 import { prefixOf } from './read-own-tools.ts'
 import { requireSecrets, withSecrets } from './templates.ts'
 import { Upstream, type UpstreamTool } from '#upstream/upstream.ts'
+import { cleanText } from '../../core/values.ts'
 import { version } from '../../core/version.ts'
 
 /** Milliseconds in which an upstream has to list its tools. */
 const listMilliseconds = 10_000
+const mostParts = 2000
 
 interface Passing extends Pick<Tell, 'doubted' | 'well'> {
   readonly upstream: Upstream
@@ -53,7 +58,13 @@ export function upstreamParts(
       const found = await upstream.listTools(AbortSignal.timeout(listMilliseconds))
       if (JSON.stringify(found) === listed) return
       listed = JSON.stringify(found)
-      tools = found.flatMap((tool) => passedOn(definition, tool, { upstream, ...passing }))
+      const made: Tool[] = []
+      for (const tool of found) {
+        made.push(...passedOn(definition, tool, { upstream, ...passing }))
+        // Reading a schema takes a while, and others have their turn.
+        await setImmediate()
+      }
+      tools = made
     },
     remarks: () =>
       tools.flatMap(({ name, input }) =>
@@ -77,14 +88,15 @@ function passedOn(
   const name = prefixOf(definition) + listed.name
   if (rules?.enabled === false) return []
   // Upstreams declare older dialects of JSON Schema for keywords that are the same in all of them.
-  const { $schema: _, ...input } = listed.inputSchema
-  for (const { path, message } of dropUnreadablePatterns(input))
+  const { $schema: _, ...input } = isObject(listed.inputSchema) ? listed.inputSchema : {}
+  const large = partsOf(input) > mostParts ? `its input has more than ${mostParts} parts` : undefined
+  for (const { path, message } of large ? [] : bounded(() => dropUnreadablePatterns(input)))
     log.warn('a pattern of an upstream tool is left to the upstream server', {
       tool: name,
       pattern: pathText(path),
       problem: message,
     })
-  const problem = inputProblem(input)?.message
+  const problem = large ?? inputProblem(input)?.message
   if (problem !== undefined || !/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/.test(name)) {
     log.warn('a tool of an upstream server cannot be offered', { tool: name, problem })
     return []
@@ -92,8 +104,8 @@ function passedOn(
   const roles = rules?.roles ?? definition.roles
   const tool: Tool = {
     name,
-    title: listed.title ?? listed.name,
-    description: (listed.description ?? `The tool ${listed.name} of ${definition.upstream}.`).slice(0, 1000),
+    title: shownOf(listed.title, listed.name),
+    description: shownOf(listed.description, `The tool ${listed.name} of ${definition.upstream}.`),
     category: rules?.category ?? definition.category ?? categoryOf(listed),
     input,
     openWorld: true,
@@ -115,11 +127,10 @@ function passedOn(
         throw error
       })
       well()
-      return richOf(
-        (result.content ?? []) as readonly Content[],
-        result.structuredContent,
-        result.isError ?? false,
-      )
+      const { content = [], structuredContent, isError = false } = result
+      if (!Array.isArray(content) || !content.every(isBlock))
+        throw new AppError('unavailable', 'the upstream server answered content that MCP does not know')
+      return richOf(content, structuredContent, isError)
     },
   }
   return [tool]
@@ -131,6 +142,22 @@ function richOf(content: readonly Content[], structured: unknown, isError: boole
   const others = content.filter((block) => block.type !== 'text')
   const data = texts.length > 0 ? texts.join('\n') : structured
   return { kind: 'rich', ...(data !== undefined && { data }), content: others, isError }
+}
+
+function isBlock(block: unknown): block is Content {
+  return isObject(block) && typeof block[block['type'] === 'text' ? 'text' : 'type'] === 'string'
+}
+
+/** Returns what is shown of a tool, without characters that people cannot see. */
+function shownOf(given: unknown, otherwise: string): string {
+  return cleanText(typeof given === 'string' ? given : otherwise).slice(0, 1000)
+}
+
+/** Counts the members and items of a schema: reading very many takes longer than in proportion. */
+function partsOf(schema: unknown): number {
+  let parts = 0
+  JSON.stringify(schema, (_, part: unknown) => (parts++, part))
+  return parts
 }
 
 /** Returns the category. An upstream's annotations are mere claims: they never make a tool less than a write. */
