@@ -4,8 +4,12 @@ import { request } from 'node:http'
 import { describe, it } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { isPublicAddress } from '#leaf/public-address.ts'
+import { Assertions } from '../../src/oauth/clients/assertions.ts'
 import { isDocumentUrl } from '../../src/oauth/clients/client-documents.ts'
+import { commandLineClient } from '../../src/oauth/clients/clients.ts'
+import type { Client } from '../../src/oauth/records.ts'
 import { paths } from '../../src/oauth/urls.ts'
+import { silent } from '../documents/trading-company.ts'
 import { startDaemon } from '../helpers/daemon.ts'
 import {
   authorizeUrl,
@@ -174,6 +178,39 @@ describe('the jti of a client assertion', () => {
       assert.equal(await server.assertions.faultOf(client, await sign('one')), undefined)
     })
   }
+})
+
+describe('the address of the keys of a client', () => {
+  it('is asked once, whoever sends how many assertions, and not again at once where it has none', async (t) => {
+    const asked: string[] = []
+    const server = await startServer(t)
+    const keys = await generateKeyPair('ES256')
+    const jwk = await exportJWK(keys.publicKey)
+    let answer = (): Promise<{ body: unknown }> => Promise.reject(new Error('it answered 404'))
+    const fetch = (url: string) => (asked.push(url), answer())
+    const assertions = new Assertions({ ...server, publicUrl: () => server.url, fetch, log: silent })
+    const uri = 'https://victim.example/keys'
+    const client: Client = {
+      ...commandLineClient,
+      id: 'signer',
+      authMethod: 'private_key_jwt',
+      metadata: { jwks_uri: uri },
+    }
+    const tried = async (jti: string): Promise<string | undefined> => {
+      const exp = Math.floor(server.clock.now() / 1000) + 60
+      const claims = { iss: 'signer', sub: 'signer', aud: server.url, exp, jti }
+      const assertion = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(keys.privateKey)
+      return assertions.faultOf(client, assertion)
+    }
+    const many = (name: string) => Promise.all(Array.from({ length: 20 }, (_, n) => tried(`${name}${n}`)))
+    assert.deepEqual(new Set(await many('a')), new Set(["the client's keys cannot be had"]))
+    await many('b')
+    assert.deepEqual(asked, [uri])
+    server.clock.pass(10)
+    answer = () => Promise.resolve({ body: { keys: [jwk] } })
+    assert.deepEqual(new Set(await many('c')), new Set([undefined]))
+    assert.deepEqual(asked, [uri, uri])
+  })
 })
 
 describe('a password', () => {

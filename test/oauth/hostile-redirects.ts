@@ -46,6 +46,9 @@ export const hostileRedirects: readonly string[] = [
   // Paths and characters.
   'https://app.example/cb#fragment',
   'https://app.example/cb#',
+  'https://app.example/cb?code=mine',
+  'https://app.example/cb?a=1?&code=mine',
+  'https://app.example/cb?a=?&x=2&state=mine',
   'https://app.example/*',
   'https://*.app.example/cb',
   'https://app.example/a/../cb',

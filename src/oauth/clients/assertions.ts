@@ -25,6 +25,8 @@ export const assertionAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 const maxLifeSeconds = 600
 const keyLife = 300_000
+/** Milliseconds for which keys that could not be had are not asked for again. */
+const noKeysLife = 10_000
 
 /** Checks assertions, each of which counts once. */
 export class Assertions {
@@ -34,7 +36,7 @@ export class Assertions {
   readonly #fetch: GuardedFetch
   readonly #log: Log
   readonly #seen: Collection<SeenAssertion>
-  readonly #keySets = new Map<string, { keys: JSONWebKeySet; until: number }>()
+  readonly #keySets = new Map<string, { readonly keys: Promise<JSONWebKeySet>; readonly until: number }>()
 
   constructor(deps: { store: Store; clock: Clock; publicUrl: () => string; fetch: GuardedFetch; log: Log }) {
     this.#log = deps.log
@@ -104,12 +106,14 @@ export class Assertions {
     if (typeof jwks === 'object' && jwks !== null) return createLocalJWKSet(usable(jwks as JSONWebKeySet))
     if (typeof uri !== 'string') throw new Error('it has neither jwks nor jwks_uri')
     const known = this.#keySets.get(uri)
-    if (known && known.until > this.#clock.now()) return createLocalJWKSet(known.keys)
-    const { body } = await this.#fetch(uri)
-    const keys = usable(body as JSONWebKeySet)
+    if (known && known.until > this.#clock.now()) return createLocalJWKSet(await known.keys)
+    const keys = this.#fetch(uri).then(({ body }) => usable(body as JSONWebKeySet))
     if (this.#keySets.size > 1000) this.#keySets.clear()
-    this.#keySets.set(uri, { keys, until: this.#clock.now() + keyLife })
-    return createLocalJWKSet(keys)
+    const kept = { keys, until: this.#clock.now() + keyLife }
+    this.#keySets.set(uri, kept)
+    // Who asks again at once must not make us ask a place that is no client's again and again.
+    keys.catch(() => (kept.until = this.#clock.now() + noKeysLife))
+    return createLocalJWKSet(await keys)
   }
 }
 

@@ -44,8 +44,8 @@ function shapeFault(uri: string): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
   if (/[\\"<>^`{|}]/.test(uri)) return 'redirect_uri has characters that a URI cannot have'
   if (uri.includes('#')) return 'redirect_uri must not have a fragment'
-  const query = uri.includes('?') ? new URLSearchParams(uri.split('?')[1]) : undefined
-  const reserved = query && reservedNames.find((name) => query.has(name))
+  const query = new URLSearchParams(uri.replace(/^[^?]*/, ''))
+  const reserved = reservedNames.find((name) => query.has(name))
   if (reserved !== undefined)
     return `redirect_uri must not have ${reserved} in its query: the answer brings it`
   if (uri.includes('*')) return 'redirect_uri must not have a wildcard'
