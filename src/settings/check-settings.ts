@@ -21,9 +21,9 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
   )
   each(server.allowed_origins, ['server', 'allowed_origins'], fault, originProblem)
   each(oauth.allowed_public_client_origins, ['oauth', 'allowed_public_client_origins'], fault, originProblem)
-  each(server.trusted_proxies, ['server', 'trusted_proxies'], fault, (value) =>
-    isNetwork(value) ? undefined : 'is not an IP address or a range such as 10.0.0.0/8',
-  )
+  const { exempt_addresses: exempt } = settings.rate_limits
+  each(server.trusted_proxies, ['server', 'trusted_proxies'], fault, networkProblem)
+  each(exempt, ['rate_limits', 'exempt_addresses'], fault, networkProblem)
   // RFC 6749 §3.3: the characters that a scope may have.
   each(oauth.supported_scopes, ['oauth', 'supported_scopes'], fault, (value) =>
     /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
@@ -97,6 +97,10 @@ function each(
     const message = problem(item)
     if (message) fault(index < 0 ? path : [...path, index], `${JSON.stringify(item)} ${message}`)
   }
+}
+
+function networkProblem(value: string): string | undefined {
+  return isNetwork(value) ? undefined : 'is not an IP address or a range such as 10.0.0.0/8'
 }
 
 function originProblem(value: string): string | undefined {

@@ -1,6 +1,6 @@
 /** A request works to its end with the reading of the site that it began with, whatever is reloaded meanwhile. */
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -135,5 +135,25 @@ describe('a reload in the middle of a request', () => {
     )
     const { library: newer } = site.current().for(principal)
     assert.deepEqual((await newer.complete(principal, 'visit', 'place', 'Ham')).values, [])
+  })
+})
+
+describe('an address that the settings name anew', () => {
+  it('is published at once, and the manual asks a restart only where one is needed', async (t) => {
+    const service = await runService(t)
+    const path = join(service.site, 'config/settings.yaml')
+    const manual = readFileSync(path, 'utf8')
+    assert.match(manual, /What takes effect at a restart only says so/)
+    assert.doesNotMatch(/(^# .*\n)+public_url: null$/m.exec(manual)![0], /restart/)
+    for (const key of ['host', 'port', 'request_timeout_seconds'])
+      assert.match(
+        new RegExp(`(^  # .*\\n)+  ${key}: `, 'm').exec(manual)![0],
+        /needs a restart/,
+        `${key} is read at the start`,
+      )
+    writeFileSync(path, manual.replace('public_url: null', 'public_url: https://ai.example.com'))
+    assert.equal((await service.daemon.services.site.reload('the test')).outcome, 'swapped')
+    const answer = await fetch(`${service.url}/.well-known/oauth-authorization-server`)
+    assert.equal(((await answer.json()) as { issuer: string }).issuer, 'https://ai.example.com')
   })
 })

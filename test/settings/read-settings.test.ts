@@ -104,6 +104,18 @@ describe('reading settings', () => {
     assert.deepEqual(settings.oauth.supported_scopes, ['all', 'openid'])
   })
 
+  it('takes text for the lists for which the manual says so, and for no other', () => {
+    const manual = shipped.split('\n').find((line) => line.includes('one value a line'))!
+    assert.ok(manual.startsWith('# * A list of'))
+    const named = [...manual.matchAll(/(\w+)(?=,| or| may be)/g)].map(([word]) => word)
+    for (const [path, value] of defaultsOf(settingsSchema).filter(([, value]) => Array.isArray(value))) {
+      const [section, ...keys] = path.split('.')
+      const inner = keys.toReversed().reduce((data, key) => `{${key}: ${data}}`, '""')
+      const isTaken = read(`${section}: ${inner}\n`).faults.length === 0
+      assert.equal(isTaken, named.includes(path.split(/[._]/).at(-1)!), `${path} ${String(value)}`)
+    }
+  })
+
   it('reports every fault at once, each at its place', () => {
     const { faults } = read(
       [
@@ -145,6 +157,8 @@ describe('reading settings', () => {
         'server:',
         '  allowed_hosts: [good.example, "bad host"]',
         '  trusted_proxies: [10.0.0.0/8, 10.0.0.0/33, proxy.example]',
+        // Every request would be refused.
+        'rate_limits: { exempt_addresses: [localhost] }',
         'oauth:',
         '  allowed_public_client_origins: ["https://a.example/path", "null", "*"]',
         '  native_redirect_schemes: [cursor, javascript, "Claude:"]',
@@ -163,12 +177,13 @@ describe('reading settings', () => {
         'config/settings.yaml:3:33 server.allowed_hosts[1]: "bad host" is not a host name',
         'config/settings.yaml:4:33 server.trusted_proxies[1]: "10.0.0.0/33" is not an IP address or a range such as 10.0.0.0/8',
         'config/settings.yaml:4:46 server.trusted_proxies[2]: "proxy.example" is not an IP address or a range such as 10.0.0.0/8',
-        'config/settings.yaml:6:35 oauth.allowed_public_client_origins[0]: "https://a.example/path" is not an origin such as https://app.example.com (no path, lower case), nor "*"',
-        'config/settings.yaml:6:61 oauth.allowed_public_client_origins[1]: "null" is not an origin such as https://app.example.com (no path, lower case), nor "*"',
-        'config/settings.yaml:8:21 oauth.supported_scopes: "a\\"b" is not a scope: no spaces, quotes or backslashes',
-        'config/settings.yaml:7:37 oauth.native_redirect_schemes[1]: "javascript" is not a scheme that belongs to one application',
-        'config/settings.yaml:7:49 oauth.native_redirect_schemes[2]: "Claude:" is not a URI scheme in lower case, without ":"',
-        'config/settings.yaml:12:14 login.passwords: nobody could sign in: passwords are off and there is no oidc',
+        'config/settings.yaml:5:35 rate_limits.exempt_addresses[0]: "localhost" is not an IP address or a range such as 10.0.0.0/8',
+        'config/settings.yaml:7:35 oauth.allowed_public_client_origins[0]: "https://a.example/path" is not an origin such as https://app.example.com (no path, lower case), nor "*"',
+        'config/settings.yaml:7:61 oauth.allowed_public_client_origins[1]: "null" is not an origin such as https://app.example.com (no path, lower case), nor "*"',
+        'config/settings.yaml:9:21 oauth.supported_scopes: "a\\"b" is not a scope: no spaces, quotes or backslashes',
+        'config/settings.yaml:8:37 oauth.native_redirect_schemes[1]: "javascript" is not a scheme that belongs to one application',
+        'config/settings.yaml:8:49 oauth.native_redirect_schemes[2]: "Claude:" is not a URI scheme in lower case, without ":"',
+        'config/settings.yaml:13:14 login.passwords: nobody could sign in: passwords are off and there is no oidc',
       ].sort(),
     )
   })

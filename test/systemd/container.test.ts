@@ -21,6 +21,11 @@ it('an image runs as nobody, over a root that is read only, and only the proxy i
   assert.deepEqual(proxy!.ports, ['80:80', '443:443'])
   for (const wanted of [/^USER 10001:10001$/m, /^HEALTHCHECK /m, /^VOLUME \/state$/m, /^ARG BASE=/m])
     assert.match(textOf('Containerfile'), wanted)
+  // An idle daemon holds megabytes more with a heap of the C library for each thread, in an image as under systemd.
+  const arenas = /\bMALLOC_ARENA_MAX=\d+/.exec(
+    readFileSync(join(projectRoot, 'systemd/assistant-core.service'), 'utf8'),
+  )
+  assert.ok(textOf('Containerfile').includes(arenas![0]), 'the image bounds them as the unit does')
   assert.match(textOf('README.md'), /--read-only --tmpfs \/tmp/)
   // Where both programs lay secrets, and by what name the manual has the settings call one.
   assert.match(textOf('Containerfile'), /^ENV (.*\\\n)*.*CREDENTIALS_DIRECTORY=\/run\/secrets/m)

@@ -1,3 +1,6 @@
+/** The longest time that a timer of Node keeps; a longer one would end at once. */
+export const longestTimer = 2 ** 31 - 1
+
 /**
  * Returns a signal that aborts with another one, or after so many milliseconds. A signal of AbortSignal.any is lost to the
  * garbage collector while nobody listens to it: in Node 20 with the timeout that only it knows, in 24 whatever it is made of.

@@ -1,3 +1,5 @@
+import { longestTimer } from './deadline.ts'
+
 /** The user whose work it is, and a function that charges milliseconds to their budget. */
 interface Payer {
   readonly user: string
@@ -78,7 +80,7 @@ export function unlessEnded<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     // The timer alone does not keep the program running.
-    const clockwork = setTimeout(() => stop.end(late), milliseconds).unref()
+    const clockwork = setTimeout(() => stop.end(late), Math.min(milliseconds, longestTimer)).unref()
     stop.onEnd(() => reject(stop.reason!))
     const ended = (): void => {
       clearTimeout(clockwork)

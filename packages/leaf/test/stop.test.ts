@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import process from 'node:process'
 import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { inTurns, Slice, type Slices } from '#leaf/slices.ts'
 import { Stop, unlessEnded } from '#leaf/stop.ts'
 
@@ -17,6 +18,13 @@ describe('work that is given a time', () => {
     stop.end(reason)
     await assert.rejects(answer, reason)
     assert.equal(timers(), before)
+  })
+
+  it('is not ended at once by a time that is longer than any timer', async () => {
+    const stop = new Stop()
+    const done = unlessEnded(setTimeout(30, 'done'), stop, 9_999_999_000, () => undefined)
+    assert.equal(await done, 'done')
+    assert.equal(stop.reason, undefined)
   })
 })
 

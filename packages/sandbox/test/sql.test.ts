@@ -210,6 +210,12 @@ describe('SQL', { skip: withoutSql }, () => {
     assert.deepEqual((await run('SELECT 1')).rows, [[1]])
   })
 
+  it('is not ended at once by a time that is longer than any timer', async () => {
+    const patient = new Sql(isolation, { ...settings.sql, timeout_seconds: 9_999_999 })
+    const asked = { sql: 'SELECT 1', tables: tablesOf({}), maxRows: 1, signal: signal() }
+    assert.deepEqual((await patient.query(asked).finally(() => patient.close())).rows, [[1]])
+  })
+
   it('runs no more at a time than it may, the others in turn', async () => {
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, n) => run(`SELECT ${n} FROM sales_order LIMIT 1`)),

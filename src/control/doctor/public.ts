@@ -50,7 +50,7 @@ const addressChecks: Checks<{ url: URL; inside: Inside | undefined; health: Publ
     if (!inside) return unknown('no daemon runs on this state, so its public_url is not known')
     if (inside.publicUrl === origin) return fine(`public_url is ${origin}`)
     const cause = 'the daemon publishes another address than the one that you asked about'
-    const remedy = `set public_url: ${origin} in config/settings.yaml and restart`
+    const remedy = `set public_url: ${origin} in config/settings.yaml`
     return broken(`public_url is ${inside.publicUrl}, not ${origin}`, cause, remedy)
   },
   'public.dns': async ({ url }) =>

@@ -4,6 +4,7 @@
  * parsed, the unread ones are bounded in bytes, and nothing it sends names code or files of ours.
  */
 import type { Duplex, Readable } from 'node:stream'
+import { longestTimer } from '#leaf/deadline.ts'
 import { AppError } from '#leaf/errors.ts'
 import { cancelled, type Cost, type TurnTaker } from '#leaf/fair-queue.ts'
 import { WrittenJson } from '#leaf/written-json.ts'
@@ -178,7 +179,7 @@ export class Child {
 
   /** Returns the result of work with the child, which is ended for this reason when that takes longer. */
   async within<R>(milliseconds: number, reason: string, work: () => Promise<R>): Promise<R> {
-    const timer = setTimeout(() => this.kill(reason), milliseconds)
+    const timer = setTimeout(() => this.kill(reason), Math.min(milliseconds, longestTimer))
     try {
       return await work()
     } finally {

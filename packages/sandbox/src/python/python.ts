@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { longestTimer } from '#leaf/deadline.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Column } from '../tables.ts'
 import type { Isolation } from '../isolation/bubblewrap.ts'
@@ -142,6 +143,7 @@ export class Python {
     const timeout = Math.min(
       program.timeout ?? settings.timeout_seconds * 1000,
       settings.max_timeout_seconds * 1000,
+      longestTimer - grace,
     )
     const timer = setTimeout(() => child.kill('ran out of time'), timeout + grace)
     let toolCalls = 0
