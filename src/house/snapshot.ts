@@ -119,7 +119,7 @@ export async function readParts<Library>(
     ownTools.module(files.folder, file, settings.tools.module_memory_mb),
   )
   const names = [...builtIn, ...own.names]
-  const toolSettings = readToolSettings(files, faults, { names, people })
+  const toolSettings = readToolSettings(files, faults, { names, people, warnings })
   warnOfUnoffered(own.places, toolSettings, warnings)
   const clients = files.documents.get(clientsFile)
   if (clients) checkReferences(clients, clientsSchema, { tool: toolNames(names) }, faults)

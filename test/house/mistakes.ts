@@ -451,6 +451,14 @@ export const mistakes: readonly Mistake[] = [
     ],
   },
   {
+    name: 'no role for a tool, which opens it to everyone',
+    change: ['config/tools.yaml', '  attach_file:\n', '  run_python_code: { roles: [] }\n  attach_file:\n'],
+    faults: [],
+    warnings: [
+      'config/tools.yaml:81:29 tools.run_python_code.roles: is empty, so that everyone may; say all, or enabled: false',
+    ],
+  },
+  {
     name: 'an unknown role of a workflow',
     change: ['config/workflows/purchase-approval.yaml', 'Purchase User', 'Purchase Usr'],
     faults: [

@@ -105,7 +105,7 @@ function isKnown(name: string, known: readonly string[]): boolean {
 export function readToolSettings(
   files: SiteFiles,
   faults: Fault[],
-  { names, people }: { readonly names: readonly string[]; readonly people: People },
+  { names, people, warnings }: { names: readonly string[]; people: People; warnings?: Fault[] },
 ): ToolSettings {
   const document = files.documents.get(file)
   const data = document && checkDocument<FromSchema<typeof toolsSchema>>(document, checkTools, faults)
@@ -116,6 +116,13 @@ export function readToolSettings(
   const settings = new Map<string, ToolSetting>()
   for (const [name, entry] of Object.entries(data.tools ?? {})) {
     const roles = entry.roles === 'all' ? [] : (entry.roles as readonly string[] | undefined)
+    if (entry.roles?.length === 0)
+      warnings?.push(
+        document.fault(
+          ['tools', name, 'roles'],
+          'is empty, so that everyone may; say all, or enabled: false',
+        ),
+      )
     settings.set(name, {
       ...entry,
       enabled: entry.enabled ?? true,
