@@ -14,6 +14,9 @@ export const {
 } = askerOf<Operations, Options>({
   socket: ({ state }) => join(state, controlSocketName),
   open: async (options, first) => {
+    // A mistyped folder would be made, and be backed up and found whole.
+    if (first === 'store.backup' || first.startsWith('audit.'))
+      await (await import('../house/offline-state.ts')).requireState(options)
     // Loaded only when no daemon runs: a command that talks to one should start at once.
     const { Opening } = await import('../house/services.ts')
     const { createLog } = await import('#leaf/log.ts')

@@ -34,6 +34,14 @@ export async function databaseOf(folders: Folders): Promise<string | undefined> 
   return await databaseUrl(settings.store, secretsIn(settings, folders))
 }
 
+/** Returns the address of the database, as `databaseOf`. AppError `not_found` where an embedded state was never made. */
+export async function requireState(folders: Folders): Promise<string | undefined> {
+  const url = await databaseOf(folders)
+  if (url === undefined && !existsSync(folders.state))
+    throw new AppError('not_found', `there is no state in ${folders.state}; --state names its folder`)
+  return url
+}
+
 /** Runs work with the ledger of a database and closes it afterwards; without a database, passes undefined. */
 export async function withLedger<R>(
   url: string | undefined,
@@ -46,7 +54,7 @@ export async function withLedger<R>(
 
 /** Reads the whole state, wherever it is, and names every damaged line. */
 export async function verifyWhole(folders: Folders): Promise<Verification> {
-  const url = await databaseOf(folders)
+  const url = await requireState(folders)
   if (url === undefined) return await verifyStore(folders.state)
   const { verifyPostgres } = await import('#state/postgres.ts')
   return await verifyPostgres(url, systemClock)
@@ -58,7 +66,7 @@ export async function migrateState(
   { dryRun, tell }: { readonly dryRun: boolean; readonly tell: (text: string) => void },
 ): Promise<MigrationReport> {
   const { state } = folders
-  const url = await databaseOf(folders)
+  const url = await requireState(folders)
   return await (url === undefined ? migrateFolder(state, dryRun, tell) : migrateDatabase(url, state, dryRun))
 }
 
@@ -67,7 +75,6 @@ async function migrateFolder(
   dryRun: boolean,
   tell: (text: string) => void,
 ): Promise<MigrationReport> {
-  if (!existsSync(state)) throw new AppError('not_found', `there is no state in ${state}`)
   const log = createLog('error', process.stderr)
   const lock = await lockState(state, systemClock)
   try {

@@ -176,6 +176,20 @@ describe('`tokens revoke`', () => {
   })
 })
 
+describe('a mistyped state', () => {
+  it('is not made, backed up and called whole', async (t) => {
+    const folder = temporaryFolder(t)
+    const [state, file] = [join(folder, 'stat'), join(folder, 'one.backup')]
+    const where = ['--site', projectRoot, '--state', state]
+    for (const words of [['backup', file], ['audit', 'verify'], ['audit', 'tail'], ['store', 'verify']]) {
+      const { code, stdout, stderr } = await runCli([...words, ...where])
+      const told = `assistant-core: error: there is no state in ${state}; --state names its folder\n`
+      assert.deepEqual([code, stdout, stderr], [1, '', told], words.join(' '))
+    }
+    assert.deepEqual([existsSync(state), existsSync(file)], [false, false])
+  })
+})
+
 describe('`restore`', () => {
   it('of a file that is no backup names it, and prints nothing of it', async (t) => {
     const folder = temporaryFolder(t)
