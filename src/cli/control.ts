@@ -14,8 +14,8 @@ export const {
 } = askerOf<Operations, Options>({
   socket: ({ state }) => join(state, controlSocketName),
   open: async (options, first) => {
-    // A mistyped folder would be made, and be backed up and found whole.
-    if (first === 'store.backup' || first.startsWith('audit.'))
+    // A mistyped folder would be made, and be backed up, listed and found whole.
+    if (/^(store\.backup|audit\..*|(clients|tokens)\.list)$/.test(first))
       await (await import('../house/offline-state.ts')).requireState(options)
     // Loaded only when no daemon runs: a command that talks to one should start at once.
     const { Opening } = await import('../house/services.ts')

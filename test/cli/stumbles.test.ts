@@ -181,10 +181,10 @@ describe('a mistyped state', () => {
     const folder = temporaryFolder(t)
     const [state, file] = [join(folder, 'stat'), join(folder, 'one.backup')]
     const where = ['--site', projectRoot, '--state', state]
-    for (const words of [['backup', file], ['audit', 'verify'], ['audit', 'tail'], ['store', 'verify']]) {
-      const { code, stdout, stderr } = await runCli([...words, ...where])
+    for (const words of ['backup ' + file, 'audit verify', 'audit tail', 'store verify', 'tokens list']) {
+      const { code, stdout, stderr } = await runCli([...words.split(' '), ...where])
       const told = `assistant-core: error: there is no state in ${state}; --state names its folder\n`
-      assert.deepEqual([code, stdout, stderr], [1, '', told], words.join(' '))
+      assert.deepEqual([code, stdout, stderr], [1, '', told], words)
     }
     assert.deepEqual([existsSync(state), existsSync(file)], [false, false])
   })
