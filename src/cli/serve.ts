@@ -18,7 +18,7 @@ export const serveCommand = defineCommand({
   }),
   run: async (flags, { site, state, credentials, publicUrl }) => {
     const onTerminal = process.stdin.isTTY
-    if (onTerminal) outliveTerminal()
+    outliveLog()
     // The message comes at once, since loading the program and making a first state take seconds.
     if (process.stdout.isTTY)
       tell(`assistant-core ${version} reads ${site} and opens its state in ${state} …`)
@@ -36,8 +36,8 @@ export const serveCommand = defineCommand({
   },
 })
 
-/** Ignores errors of a closed terminal, which takes no more text: they must not prevent an orderly end. */
-function outliveTerminal(): void {
+/** Ignores errors of where the log goes, a full disk, a reader or terminal that is gone: the service and an orderly end need no log. */
+function outliveLog(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => undefined)
 }

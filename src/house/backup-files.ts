@@ -60,7 +60,6 @@ interface RestoreWish {
 export async function restore({ file, folders, audit, moveAside }: RestoreWish): Promise<Restored> {
   const { state } = folders
   const database = await databaseOf(folders)
-  if (!existsSync(file)) throw new AppError('not_found', `${file} does not exist`)
   const log = createLog('error', process.stderr)
   const { schema } = await verifyBackup(file)
   if (schema > schemaAfter(migrations))

@@ -1,7 +1,17 @@
 /** Where an operator stumbled who had read nothing but the README. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
@@ -11,7 +21,15 @@ import { withHelpOption } from '#commands/program.ts'
 import { columns, table } from '#commands/terminal.ts'
 import { systemClock } from '#leaf/clock.ts'
 import { lockState } from '#state/lock.ts'
-import { copyOfShippedSite, launcher, projectRoot, runCli, temporaryFolder } from '../helpers/daemon.ts'
+import { freePort } from '../helpers/free-port.ts'
+import {
+  atEnd,
+  copyOfShippedSite,
+  launcher,
+  projectRoot,
+  runCli,
+  temporaryFolder,
+} from '../helpers/daemon.ts'
 import { folders, runService } from './running-service.ts'
 
 const program = ['node', 'assistant-core']
@@ -188,6 +206,63 @@ describe('a mistyped state', () => {
     }
     assert.deepEqual([existsSync(state), existsSync(file)], [false, false])
   })
+})
+
+describe('a file of an operator', () => {
+  it('that is missing or a folder is named, without lines of the program', async (t) => {
+    const folder = temporaryFolder(t)
+    const nowhere = join(folder, 'no', 'one.backup')
+    for (const [words, told] of [
+      [['restore', folder], `${folder} is no file`],
+      [['restore', nowhere], `${nowhere} does not exist`],
+      [['store', 'verify', '--file', folder], `${folder} is no file`],
+      [['store', 'verify', '--file', nowhere], `${nowhere} does not exist`],
+      [['backup', nowhere], `${nowhere}.unfinished.new, or its folder, is not there`],
+    ] as const) {
+      const state = words[0] === 'backup' ? mkdtempSync(join(folder, 'state-')) : join(folder, 'state')
+      const { code, stderr } = await runCli([...words, '--site', projectRoot, '--state', state])
+      assert.deepEqual([code, stderr], [1, `assistant-core: error: ${told}\n`], words.join(' '))
+    }
+    assert.equal(existsSync(join(folder, 'state')), false)
+  })
+})
+
+describe('standard output that takes no more', () => {
+  const full = existsSync('/dev/full') ? false : 'there is no /dev/full'
+
+  it('is told by a command in one line', { skip: full }, () => {
+    const output = openSync('/dev/full', 'w')
+    const { status, stderr } = spawnSync(launcher, ['manual'], { stdio: ['ignore', output, 'pipe'] })
+    closeSync(output)
+    assert.equal(String(stderr), 'assistant-core: error: standard output cannot be written: ENOSPC\n')
+    assert.equal(status, 1)
+  })
+
+  for (const [name, skip, ends] of [
+    ['a full disk', full, false],
+    ['a reader that is gone', false, true],
+  ] as const)
+    it(`does not end a service: ${name}`, { skip }, async (t) => {
+      const port = await freePort()
+      const where = ['--site', copyOfShippedSite(t), '--state', join(temporaryFolder(t), 'state')]
+      const output = ends ? 'pipe' : openSync('/dev/full', 'w')
+      const service = spawn(launcher, ['serve', '--port', String(port), ...where], {
+        stdio: ['ignore', output, 'pipe'],
+      })
+      atEnd(t, () => service.kill('SIGKILL'))
+      const ended = once(service, 'exit')
+      // It says there how it is reached, once it listens.
+      await once(service.stderr!, 'data')
+      service.stdout?.destroy()
+      for (let line = 0; line < 3; line++) {
+        assert.equal((await runCli(['users', 'cut-off', 'sales@example.com', ...where])).code, 0)
+        assert.equal((await runCli(['reload', ...where])).code, 0)
+        assert.equal((await fetch(`http://localhost:${port}/healthz`)).status, 200)
+        appendFileSync(join(where[1]!, 'config/users.yaml'), '# a line of the log\n')
+      }
+      service.kill('SIGTERM')
+      assert.deepEqual(await ended, [0, null])
+    })
 })
 
 describe('`restore`', () => {

@@ -101,13 +101,14 @@ export async function runProgram(
   codeOf: (error: AppError) => number = () => 1,
   first?: string,
 ): Promise<void> {
+  let name = ''
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // `… | head` closes the pipe, which is no fault.
     if (error.code === 'EPIPE') process.exit(0)
-    throw error
+    tell(`${name}: error: standard output cannot be written: ${error.code ?? error.message}`)
+    process.exit(1)
   })
   // Every command throws; only here does an error become text and an exit code.
-  let name = ''
   try {
     const program = make()
     name = program.name()
@@ -153,6 +154,7 @@ function faultOfMachine(error: unknown): string | undefined {
     EROFS: `${path} is on a file system that is mounted read-only`,
     'ENOSPC EDQUOT': `there is no room left for ${path}`,
     'EEXIST ENOTDIR': `${path} is not a folder`,
+    ENOENT: `${path}, or its folder, is not there`,
   }
   return Object.entries(words).find(([codes]) => codes.split(' ').includes(code))?.[1]
 }

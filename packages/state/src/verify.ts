@@ -41,6 +41,8 @@ export async function verifyStore(folder: string): Promise<Verification> {
 
 /** Reads a whole backup and reports every damaged line. */
 export async function verifyBackup(path: string): Promise<Verification> {
+  const file = await stat(path).catch(() => undefined)
+  if (!file?.isFile()) throw new AppError('not_found', file ? `${path} is no file` : `${path} does not exist`)
   const faults: string[] = []
   const ids = new Ids(faults)
   const header = await readSnapshot(
@@ -50,7 +52,7 @@ export async function verifyBackup(path: string): Promise<Verification> {
   )
   if (!header) throw new AppError('invalid', `${path} is not a backup: it does not begin as one`)
   requireKnownFormat(header.format, 'the backup')
-  return verified(faults, ids, { header, last: header?.last, bytes: (await stat(path)).size })
+  return verified(faults, ids, { header, last: header?.last, bytes: file.size })
 }
 
 function verified(
