@@ -143,9 +143,8 @@ export class Python {
     const timeout = Math.min(
       program.timeout ?? settings.timeout_seconds * 1000,
       settings.max_timeout_seconds * 1000,
-      longestTimer - grace,
     )
-    const timer = setTimeout(() => child.kill('ran out of time'), timeout + grace)
+    const timer = setTimeout(() => child.kill('ran out of time'), Math.min(timeout + grace, longestTimer))
     let toolCalls = 0
     const finish = (
       done: Partial<Done> & Pick<Done, 'error'>,
