@@ -105,6 +105,29 @@ describe('a call that takes long', () => {
     assert.equal(mine.json.result.status, 'working')
   })
 
+  it('gave its answer for an hour to a user who had lost the role it was made with; now it can only be cancelled', async (t) => {
+    const { tool, open } = gated()
+    const user = 'lou@example.com'
+    const server = await startServer(t, {
+      tools: [tool],
+      principals: { manager: { user, roles: new Set(['Assistant User', 'HR Manager']) }, later: { user } },
+    })
+    const taskId = await begun(server, { ...at, token: 'manager' })
+    const asked = async (token: string) => (await server.call('tasks/get', { taskId }, { ...at, token })).json
+    assert.match((await asked('later')).error.message, /roles of the user have changed/)
+    open()
+    for (let tries = 0; tries < 200 && (await asked('manager')).result.status !== 'completed'; tries++)
+      await delay(50)
+    const before = server.events.length
+    const refused = await asked('later')
+    assert.deepEqual([refused.error.code, refused.result], [-32602, undefined])
+    const { json } = await server.call('tasks/cancel', { taskId }, { ...at, token: 'later' })
+    assert.equal(json.result.resultType, 'complete')
+    // Nothing came of either: the task is as it was, and its call was told when it was made.
+    assert.equal((await asked('manager')).result.result.content[0].text, '{"answer":42}')
+    assert.equal(server.events.length, before)
+  })
+
   it('ends when its owner cancels it, once', async (t) => {
     const { tool, ended } = gated()
     const server = await startServer(t, { tools: [tool] })

@@ -44,7 +44,13 @@ export function requireTasks(call: Call): void {
 export async function getTask(call: Call, { tasks }: TaskDeps): Promise<Json> {
   requireTasks(call)
   const task = await tasks.find(call.principal, textParam(call.params, 'taskId'))
-  const { asked = {}, answers, result, error } = task
+  const { asked = {}, answers, result, error, roleKey = call.principal.roleKey } = task
+  // The answer holds what the user may perhaps no longer read.
+  if (roleKey !== call.principal.roleKey)
+    throw new JsonRpcError(
+      errorCodes.invalidParams,
+      'params.taskId: the roles of the user have changed since this call was made; make it again',
+    )
   const open = Object.fromEntries(Object.entries(asked).filter(([name]) => !(name in answers)))
   return {
     ...shown(task),

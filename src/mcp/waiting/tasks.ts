@@ -17,6 +17,8 @@ import type { RunningCalls } from '../running.ts'
 export interface TaskRecord extends Vouched {
   readonly user: string
   readonly client?: string
+  /** The roles that the call was made with; absent in records up to 2.17.0. */
+  readonly roleKey?: string
   readonly tool: string
   readonly message?: string
   readonly createdAt: number
@@ -75,6 +77,7 @@ export class Tasks {
       id: randomId(),
       user: principal.user,
       ...(principal.client && { client: principal.client.id }),
+      roleKey: principal.roleKey,
       tool,
       ...vouchedFrom(this.#clock),
       ...(message !== undefined && { message }),
