@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { longestTimer } from '#leaf/deadline.ts'
 import { AppError } from '#leaf/errors.ts'
 import { WrittenJson } from '#leaf/written-json.ts'
 import { type PermittedTable, type PermittedTables, type ReadableRows, sqlName } from '../tables.ts'
@@ -153,7 +154,8 @@ export class Sql {
   }
 
   async #ask(session: Session, query: SqlQuery): Promise<SqlResult | { error: string }> {
-    const timeout = Math.min(query.timeout ?? Infinity, this.#settings.timeout_seconds * 1000)
+    const longest = longestTimer - grace
+    const timeout = Math.min(query.timeout ?? longest, this.#settings.timeout_seconds * 1000, longest)
     const late = `took longer than ${timeout / 1000} s and was stopped`
     const started = performance.now()
     return await session.child.within(timeout + grace, late, async () => {
