@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -54,6 +55,37 @@ describe('the embedded store on a full disk', () => {
     const again = await openStore(t, folder)
     assert.deepEqual(new Set((await again.collection<Note>(spec).find()).map(({ id }) => id)), kept)
   })
+
+  it(
+    'takes with a snapshot that does not fit no room from others, and makes no further segment for it',
+    { timeout: 60_000 },
+    async (t) => {
+      const disk = await smallDisk(t, 60 << 20)
+      if ('reason' in disk) return t.skip(disk.reason)
+      const folder = join(disk.folder, 'state')
+      const store = await openStore(t, folder)
+      const notes = store.collection<Note>(spec)
+      for (let index = 0; index < 27; index++)
+        await notes.put({ id: `n${index}`, text: `${index}`.padEnd(1 << 20, '.') })
+      const free = (): number => statfsSync(folder).bavail * statfsSync(folder).bsize
+      let least = free()
+      const looking = setInterval(() => (least = Math.min(least, free())), 1)
+      await writeFile(join(disk.folder, 'ballast'), Buffer.alloc(12 << 20))
+      await assert.rejects(store.compact(), /there is no room .* of which 2 are kept/)
+      clearInterval(looking)
+      assert.ok(least < 4 << 20, 'it was tried')
+      assert.ok(least > 100_000, `${least} bytes were left for others`)
+      await writeFile(join(disk.folder, 'more'), Buffer.alloc(free() - 1_000_000))
+      const before = (await readdir(folder)).sort()
+      await assert.rejects(store.compact(), isApp('unavailable'))
+      assert.deepEqual((await readdir(folder)).sort(), before)
+      for (const name of ['ballast', 'more']) await rm(join(disk.folder, name))
+      await store.compact()
+      await store.close()
+      const again = await openStore(t, folder)
+      assert.equal((await again.collection<Note>(spec).find()).length, 27)
+    },
+  )
 
   it('leaves no trace of a refused write in the journal', { timeout: 60_000 }, async (t) => {
     const disk = await smallDisk(t, 300_000)

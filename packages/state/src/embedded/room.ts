@@ -84,6 +84,13 @@ export class Room {
       )
   }
 
+  /** Throws where a new snapshot would leave journals and logs no room, though one that fits gives back more than it takes. */
+  requireForSnapshot(): void {
+    this.#looked = -Infinity
+    const found = this.#diskShortage(1 / 4)
+    if (found !== undefined) throw noRoom(found)
+  }
+
   #memoryBeyond(share: number): string | undefined {
     const most = share * this.#limit
     if (this.#taken < most) return undefined
@@ -94,7 +101,7 @@ export class Room {
       : `${Math.round(taken / megabyte)} of ${Math.round(this.#limit / megabyte)} MB of memory are used`
   }
 
-  #diskShortage(): string | undefined {
+  #diskShortage(share = 1): string | undefined {
     const now = performance.now()
     if (now > this.#looked + lookMilliseconds) {
       const { bavail, blocks, bsize } = statfsSync(this.#folder)
@@ -102,9 +109,10 @@ export class Room {
       this.#free = bavail * bsize
       this.#least = Math.min(leastFree, (blocks * bsize) / 10)
     }
-    return this.#free >= this.#least
+    const kept = share * this.#least
+    return this.#free >= kept
       ? undefined
-      : `${Math.floor(this.#free / megabyte)} MB of the disk are free, of which ${Math.ceil(this.#least / megabyte)} are kept`
+      : `${Math.floor(this.#free / megabyte)} MB of the disk are free, of which ${Math.ceil(kept / megabyte)} are kept`
   }
 }
 

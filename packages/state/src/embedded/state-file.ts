@@ -30,6 +30,13 @@ export async function inOrder(state: State): Promise<void> {
   for (const table of state.tables.values()) await inOwnTurns(table.prepare())
 }
 
+async function* asked(pieces: AsyncIterable<string>, before: () => void): AsyncGenerator<string> {
+  for await (const piece of pieces) {
+    before()
+    yield piece
+  }
+}
+
 /** The lowdb adapter: `read` recovers the state from snapshot and journal, `write` makes a new snapshot of it. */
 export class StateFile implements Adapter<State> {
   readonly #options: StateFileOptions
@@ -75,13 +82,15 @@ export class StateFile implements Adapter<State> {
 
   /**
    * Makes a new snapshot while writing goes on: a new segment, the state as it was at that moment written
-   * in slices, and the old segments dropped once the snapshot is in place.
+   * in slices, and the old segments dropped once the snapshot is in place. It must not fill the disk: what is
+   * asked `beforePieces` may end it.
    */
-  async write(state: State): Promise<void> {
+  async write(state: State, beforePieces = (): void => undefined): Promise<void> {
+    beforePieces()
     await inOrder(state)
     const segment = await this.journal.rotate()
     const before = this.journal.bytes - this.journal.segmentBytes
-    await this.#writeSnapshot(this.picture(state, segment))
+    await this.#writeSnapshot(asked(this.picture(state, segment), beforePieces))
     this.journal.forget(before)
     for (; this.#firstSegment < segment; this.#firstSegment++) {
       await unlink(join(this.#options.folder, segmentName(this.#firstSegment)))

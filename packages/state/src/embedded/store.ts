@@ -22,7 +22,7 @@ import { follow, inTime, type Turn, Turns } from '#leaf/turns.ts'
 import { upgrade } from '../upgrade.ts'
 
 const sweepBatch = 500
-const restMilliseconds = 10_000
+const restMilliseconds = 60_000
 
 export interface EmbeddedStoreOptions {
   readonly folder: string
@@ -196,9 +196,11 @@ export class EmbeddedStore implements Store {
   /** Makes a new snapshot and drops the journal before it, while requests go on. Runs by itself. */
   async compact(): Promise<void> {
     this.#lock.requireHeld()
-    this.#compacting ??= this.#low.write().finally(() => {
-      this.#compacting = undefined
-    })
+    this.#compacting ??= this.#file
+      .write(this.#low.data, () => this.#room.requireForSnapshot())
+      .finally(() => {
+        this.#compacting = undefined
+      })
     await this.#compacting
   }
 
@@ -290,7 +292,7 @@ export class EmbeddedStore implements Store {
     if (!this.#file.isDue(this.#options.compactBytes ?? 32 << 20)) return
     this.compact().catch((error: unknown) => {
       this.#options.log.warn('no new snapshot of the state could be made', { error })
-      // The journal grows on meanwhile; a full disk is not retried at every write.
+      // The journal grows on meanwhile; a full disk is not tried at every write, each time with a segment more.
       this.#compactionRests = true
       setTimeout(() => (this.#compactionRests = false), restMilliseconds).unref()
     })
