@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { operate } from '../../src/cli/control.ts'
+import { smallDisk } from '../../packages/state/test/state-folder.ts'
 import { runCli, temporaryFolder } from '../helpers/daemon.ts'
 import { shapeOf } from './golden.ts'
 import { runService } from './running-service.ts'
@@ -171,6 +172,16 @@ describe('backup and restore', () => {
       before.filter((name) => name !== 'lock' && name !== 'secrets'),
     )
     assert.equal(readFileSync(secret, 'utf8'), 'postgresql://')
+  })
+
+  it('that find no room say so in words', { timeout }, async (t) => {
+    const service = await runService(t)
+    const disk = await smallDisk(t, 100_000)
+    if ('reason' in disk) return t.skip(disk.reason)
+    const told = 'assistant-core: error: there is no room left for what is written\n'
+    const place = ['--state', service.state, '--site', service.site]
+    const made = await runCli(['backup', join(disk.folder, 'one.backup'), ...place])
+    assert.deepEqual([made.code, made.stderr, readdirSync(disk.folder)], [1, told, []])
   })
 
   it(

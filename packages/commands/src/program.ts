@@ -147,7 +147,9 @@ function report(name: string, error: unknown, codeOf: (error: AppError) => numbe
 
 /** Describes what the operating system refused; undefined for a bug. */
 function faultOfMachine(error: unknown): string | undefined {
-  const { code = '', path } = error as NodeJS.ErrnoException
+  const { code = '', path: told } = error as NodeJS.ErrnoException
+  // Of a write that found no room, the system does not say where to.
+  const path = told ?? (/^(ENOSPC|EDQUOT)$/.test(code) ? 'what is written' : undefined)
   if (typeof path !== 'string') return undefined
   const words: Readonly<Record<string, string>> = {
     'EACCES EPERM': `no permission for ${path}; run this as the user to whom it belongs`,
