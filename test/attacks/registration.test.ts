@@ -1,6 +1,8 @@
 /** Places for clients: neither a stranger nor a user takes them from the others. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { readParams } from '#ui/requests.ts'
+import { pushedRecords } from '../../src/oauth/pushed-requests.ts'
 import { paths } from '../../src/oauth/urls.ts'
 import {
   authorize,
@@ -11,6 +13,7 @@ import {
   connect,
   formOf,
   pkcePair,
+  postForm,
   postJson,
   redeem,
   refresh,
@@ -108,6 +111,29 @@ describe('a flood of registrations', () => {
     const held = (await server.clients.list()).filter(({ heldUntil = 0 }) => heldUntil > now)
     assert.equal(held.length, 5)
     assert.equal((await postJson(server, { redirect_uris: [callback] })).status, 201)
+  })
+})
+
+describe('pushed requests', () => {
+  it('of strangers of one network filled the state; now they take room for three hundred, and others push on', async (t) => {
+    const server = await startServer(t, { settings: few })
+    const { client_id: client } = await register(server, { token_endpoint_auth_method: 'none' })
+    const challenge = { code_challenge: pkcePair().challenge, code_challenge_method: 'S256' }
+    const request = { client_id: client, response_type: 'code', redirect_uri: callback, ...challenge }
+    const push = () => postForm(server, paths.pushed, { ...request, state: 'x'.repeat(7000) })
+    const kept = server.store.collection(pushedRecords)
+    for (let n = 0; n < 300; n++) assert.equal((await push()).status, 201)
+    const refused = await push()
+    assert.equal(refused.status, 429)
+    assert.equal(refused.body.error, 'temporarily_unavailable')
+    assert.equal(refused.headers.get('retry-after'), '60')
+    assert.equal(await kept.count(), 300)
+    assert.match(server.trace.last(1)[0]?.reason ?? '', /too many requests from here/)
+    const params = readParams(new URLSearchParams(request))
+    assert.equal((await server.pushed.push(client, params, '203.0.113.9')).expires_in, 600)
+    server.clock.pass(600)
+    assert.equal((await push()).status, 201)
+    assert.equal((await server.auditEvents('client.register')).length, 1)
   })
 })
 

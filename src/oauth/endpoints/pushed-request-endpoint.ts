@@ -20,9 +20,10 @@ export function pushedRequestEndpoint(deps: PushedRequestDeps): Endpoint {
     const params: Params = { ...sent, get: (name) => (name === 'client_id' ? id : sent.get(name)) }
     const attempt = deps.trace.begin(params)
     try {
-      const target = await findTarget(params, deps.clients, networkKey(originOf(ctx).address))
+      const network = networkKey(originOf(ctx).address)
+      const target = await findTarget(params, deps.clients, network)
       checkRequest(params, target, deps.settings(), deps.publicUrl())
-      answerJson(ctx, 201, await deps.pushed.push(id, params))
+      answerJson(ctx, 201, await deps.pushed.push(id, params, network))
       deps.trace.step(attempt, 'request pushed')
     } catch (error) {
       const fault = asOAuthError(error)
