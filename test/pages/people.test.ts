@@ -96,6 +96,7 @@ describe('the people of a site in the browser', () => {
     for (const [email, said] of [
       ['SALES@example.com', /id="f-email-about"[^]*there is somebody of this address/],
       ['no address', /id="f-email-about"[^]*class="fault"/],
+      ['', /id="f-email-about"[^]*class="fault"/],
     ] as const) {
       const answer = page(
         await browser.fill(list, '/admin/people/save', { 'f.email': email, 'f.full_name': 'Twice' }),
@@ -105,6 +106,52 @@ describe('the people of a site in the browser', () => {
       assert.equal(fieldsOn(answer, '/admin/people/save').get('f.full_name'), 'Twice')
     }
     assert.equal(file(), before)
+  })
+
+  it('lose a right that somebody else takes meanwhile, whatever an older form of them still holds', async () => {
+    const [one, other] = [await signIn(service, manager), await signIn(service, manager)]
+    const at = `/admin/people?user=${encodeURIComponent(sales)}`
+    const older = await open(one, at)
+    const role = roleOf(older, 'Sales User')
+    await other.fill(await open(other, at), '/admin/people/save', { [role]: null })
+    const [before, told] = [file(), await audited(service, 'site.edit')]
+    for (const [typed, isNoted] of [
+      [{ 'f.full_name': 'Samuel Sales' }, false],
+      [{ 'f.full_name': 'Samuel Sales', [roleOf(older, 'HR Manager')]: 'HR Manager' }, true],
+    ] as const) {
+      const answer = page(await one.fill(older, '/admin/people/save', typed))
+      assert.equal(answer.status, 409)
+      assert.match(answer.html, /changed by somebody else since you began/)
+      assert.equal(file(), before)
+      told.push(`${manager} config/users.yaml error`)
+      assert.deepEqual((await audited(service, 'site.edit')).toSorted(), told.toSorted())
+      const shown = fieldsOn(answer, '/admin/people/save')
+      assert.equal(shown.get('f.full_name'), 'Samuel Sales', 'what was typed is still there')
+      assert.equal(shown.has(role), isNoted, 'what nobody touched here is as it is now')
+      assert.equal(/Meanwhile somebody else has stored: /.test(answer.html), isNoted, 'what both touched')
+      if (isNoted) continue
+      await one.fill(answer, '/admin/people/save')
+      assert.match(file(), /full_name: Samuel Sales\n[^-]*roles:\n(?!.*Sales User)/)
+      assert.equal((await open(await signIn(service, sales), '/documents/Customer')).status, 404)
+      git(service.site, 'reset', '-q', '--hard', 'HEAD~1')
+      await operate(service.options, 'site.reload', {})
+      told.push(`${manager} config/users.yaml ok`)
+    }
+    git(service.site, 'reset', '-q', '--hard', 'HEAD~1')
+    await operate(service.options, 'site.reload', {})
+  })
+
+  it('take no System Manager from themselves, after which nobody could give it back', async () => {
+    const browser = await signIn(service, manager)
+    const shown = await open(browser, `/admin/people?user=${encodeURIComponent(manager)}`)
+    const [before, told] = [file(), await audited(service, 'site.edit')]
+    const refused = page(
+      await browser.fill(shown, '/admin/people/save', { [roleOf(shown, 'System Manager')]: null }),
+    )
+    assert.equal(refused.status, 403)
+    assert.match(refused.html, /only another System Manager takes this role from you/)
+    assert.equal(file(), before)
+    assert.deepEqual(await audited(service, 'site.edit'), [...told, `${manager} config/users.yaml denied`])
   })
 
   it('are a list: found by words and role, ordered, paged to the last of them, and the same as a file', async () => {

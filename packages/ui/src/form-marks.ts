@@ -6,7 +6,7 @@ import { type FormState, type ShownForm, shownForm, type ShownInput } from './ty
 
 /** Returns what an input holds as one text: what a form begins with, or what was typed. */
 function textOf({ kind, text, chosen, rows }: ShownInput): string {
-  if (kind === 'several') return chosen.join('\n')
+  if (kind === 'several') return chosen.toSorted().join('\n')
   if (kind !== 'table') return text
   const cells = rows.map((row) => [
     row.name + (row.isDeleted ? '-' : ''),
@@ -17,8 +17,10 @@ function textOf({ kind, text, chosen, rows }: ShownInput): string {
 
 function marksIn(fields: readonly TypedField[], state: FormState): string[] {
   const open = fields.filter(({ fixed }) => !fixed)
-  return shownForm(open, state).inputs.map((input) => sha256(textOf(input)).slice(0, 10))
+  return shownForm(open, state).inputs.map(markOf)
 }
+
+const markOf = (input: ShownInput): string => sha256(textOf(input)).slice(0, 10)
 
 /** Returns marks of the values with which a form begins, by which it is seen later what somebody has changed in it. */
 export function marksOf(fields: readonly TypedField[], values: FormState['values'], reader: Reader): string {
@@ -70,10 +72,13 @@ function meanwhile(
   const { form, values = {}, reader, said } = state
   const stored = shownForm(fields, { values, reader }).inputs
   const touched = new Set(touchedIn(form, fields, reader))
+  const began = (form.get('began') ?? '').split(' ')
+  const open = fields.filter(({ fixed }) => !fixed)
   return typed.map((input, index): ShownInput => {
-    const now = stored[index]!
+    const [field, now] = [fields[index]!, stored[index]!]
     if (input.fixed) return input
-    if (!touched.has(fields[index]!)) return { ...now, problem: input.problem }
-    return input.kind === 'table' || input.text === now.text ? input : { ...input, now: said(input.name) }
+    if (!touched.has(field)) return { ...now, problem: input.problem }
+    const isOurs = markOf(now) === began[open.indexOf(field)] || textOf(input) === textOf(now)
+    return input.kind === 'table' || isOurs ? input : { ...input, now: said(input.name) }
   })
 }

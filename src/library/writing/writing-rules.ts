@@ -115,15 +115,17 @@ export function faultsFor(principal: Principal, file: string, faults: readonly F
   )
 }
 
+/** What is said of a file that somebody else has changed meanwhile. */
+export const changedMeanwhile = (file: string): string =>
+  `${file} was changed by somebody else since you began; nothing is saved yet`
+
 /** Refuses to overwrite work that the author has not seen. AppError `conflict`. */
 export function requireBegan(
   { file, began }: Pick<TemplateWork, 'file' | 'began'>,
   present: Uint8Array | undefined,
 ): void {
   if (present && fileDigest(present) === began) return
-  const message = present
-    ? `${file} was changed by somebody else since you began; nothing is saved yet`
-    : `${file} is not there any more`
+  const message = present ? changedMeanwhile(file) : `${file} is not there any more`
   throw new AppError('conflict', message, {
     data: present && { present: new TextDecoder().decode(present), digest: fileDigest(present) },
   })

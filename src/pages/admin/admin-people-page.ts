@@ -12,9 +12,11 @@ import { pages } from '../pages.ts'
 import { listedPeople } from './people-list.ts'
 import { type PersonEntry, personFields, savePerson } from './people-editor.ts'
 import { viewDeeds, listAsker } from '../saved-views.ts'
+import { saidValue } from './setting-fields.ts'
 import { createSiteEditor } from './site-editor.ts'
-import { givenIn, shownForm, type TypedField } from '#ui/forms.ts'
+import { givenIn, markedForm, marksOf, refusedAt, shownForm, touchedIn, type TypedField } from '#ui/forms.ts'
 import type { SignedIn } from '../../users/accounts.ts'
+import { changedMeanwhile } from '../../library/writing/writing-rules.ts'
 import { usersFile } from '../../users/read-people.ts'
 import { readerOf } from '../views.ts'
 
@@ -31,8 +33,7 @@ export function adminPeoplePage(services: Services): OwnPage {
         const people = await ask(visit, 'users.list', {})
         const person = people.find((one) => one.user === user.toLowerCase())
         if (!person) throw new AppError('not_found', 'nothing is at this address')
-        const entry = { ...person, roles: [...person.roles] }
-        const form = may ? await formOf(visit, services, editor, entry) : nothing
+        const form = may ? await formOf(visit, services, editor, person.user) : nothing
         const mayCutOff = mayShutOut(visit.user, { roles: new Set(person.roles) })
         const about = await aboutOne(visit, person.user, ask, services.clock.now())
         return { person, isNew: false, may, mayCutOff, ...form, ...about }
@@ -53,26 +54,7 @@ export function adminPeoplePage(services: Services): OwnPage {
       'cut-off': ending((visit, user) => ask(visit, 'users.cut_off', { user })),
       invite: linking((visit, user) => ask(visit, 'users.invite', { user })),
       reset: linking((visit, user) => ask(visit, 'users.reset', { user })),
-      save: {
-        type: 'site.edit',
-        recent: 'keep',
-        target: () => usersFile,
-        run: async (visit, form) => {
-          requireMay(visit)
-          const user = asked(visit.ctx, 'user')
-          const fields = personFields([...services.people().roles.keys()], user === '', (name) => name)
-          const { email = user, full_name, ...given } = givenIn(form, fields, { reader: readerOf(visit.ctx) })
-          const entry = { email, full_name: full_name ?? '', ...given } as PersonEntry
-          const isShutOut = !entry.enabled && services.people().find(user)?.enabled === true
-          if (isShutOut && form.get('confirmed') === undefined)
-            return { isAsking: true, once: { shutsOut: true } }
-          const commit = await savePerson(editor, visit.user, entry, user === '')
-          return {
-            data: { commit },
-            to: `${path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
-          }
-        },
-      },
+      save: saving(services, editor),
     },
   })
 }
@@ -100,6 +82,37 @@ async function peopleList(visit: Visit, services: Services, ask: ReturnType<type
   return listedPeople(people, [...services.people().roles.keys()], by)
 }
 
+/** Makes the form that saves what it changes of a person, and asks before it shuts them out. */
+function saving(services: Services, editor: ReturnType<typeof createSiteEditor>): Deed {
+  return {
+    type: 'site.edit',
+    recent: 'keep',
+    target: () => usersFile,
+    run: async (visit, form) => {
+      requireMay(visit)
+      const user = asked(visit.ctx, 'user')
+      const isNew = user === ''
+      const { fields, values, reader } = formNow(visit, services, user)
+      if (!isNew && form.get('began') !== marksOf(fields, values, reader))
+        throw new AppError('conflict', changedMeanwhile(usersFile))
+      const given = givenIn(form, isNew ? fields : touchedIn(form, fields, reader), { reader })
+      if (given['email'] === null) throw refusedAt('email', 'invalid', 'is required')
+      const entry = { email: user, ...given } as PersonEntry
+      // The last of them would lock everybody out of this.
+      if (user.toLowerCase() === visit.user.id && entry.roles?.includes(systemManager) === false)
+        throw refusedAt('roles', 'forbidden', `only another ${systemManager} takes this role from you`)
+      const isShutOut = entry.enabled === false && !isNew
+      if (isShutOut && form.get('confirmed') === undefined)
+        return { isAsking: true, once: { shutsOut: true } }
+      const commit = await savePerson(editor, visit.user, entry, isNew)
+      return {
+        data: { commit },
+        to: `${path}?user=${encodeURIComponent(entry.email.toLowerCase())}&done=save`,
+      }
+    },
+  }
+}
+
 /** Makes a form that gives a link for once, which stands on the page this once: whoever has it is that person. */
 function linking(make: (visit: Visit, user: string) => Promise<unknown>): Deed {
   return {
@@ -116,25 +129,41 @@ function requireMay({ user }: Visit): void {
     throw new AppError('forbidden', `only a ${systemManager} manages people here`)
 }
 
+/** Returns the fields of the form for a person, and what is in use of them; of somebody new, what it begins with. */
+function formNow({ ctx }: Visit, { people }: Services, user: string) {
+  const reader = readerOf(ctx)
+  const fields = personFields([...people().roles.keys()], user === '', reader.messages.text)
+  const known = people().find(user)
+  const values = known
+    ? {
+        full_name: known.fullName,
+        enabled: known.enabled,
+        assistant_enabled: known.assistantEnabled,
+        roles: [...known.roles],
+      }
+    : { enabled: true, assistant_enabled: true, roles: ['Assistant User'] }
+  return { fields, values, reader }
+}
+
 /** Returns the form for a person, or the reason why it is not there. */
 async function formOf(
   visit: Visit,
   services: Services,
   editor: ReturnType<typeof createSiteEditor>,
-  person?: Readonly<Record<string, unknown>>,
+  user = '',
 ) {
-  const reader = readerOf(visit.ctx)
-  const said = reader.messages
-  const fields = personFields([...services.people().roles.keys()], person === undefined, said.text)
+  const { fields, values, reader } = formNow(visit, services, user)
   const { refusal = '' } = await editor.show(visit.user, usersFile)
   const { faults = [] } = visit.detail ?? {}
   const problems = [
     ...problemsOf(visit),
     ...faults.map(({ path, message }) => `${path.replace(/^users\[\d+\]\./, '')}: ${message}`),
   ]
-  const values = person ?? { enabled: true, assistant_enabled: true, roles: ['Assistant User'] }
   const form = visit.form?.get('person') === undefined ? undefined : visit.form
-  return { refusal: said.fault(refusal), ...shownForm(fields, { form, values, reader, problems }) }
+  const isStale = user !== '' && form?.get('began') !== marksOf(fields, values, reader)
+  const said = (name: string): string => saidValue((values as Record<string, unknown>)[name], reader)
+  const shown = markedForm(fields, { form, values, reader, problems }, { isStale, said })
+  return { refusal: reader.messages.fault(refusal), ...shown }
 }
 
 /** Returns the form that asks what a person may do with a tool, or with a document, through an app. */

@@ -6,13 +6,13 @@ import { usersFile } from '../../users/read-people.ts'
 import type { TypedField } from '#ui/forms.ts'
 import type { createSiteEditor } from './site-editor.ts'
 
-/** What the file says of a person, in the words of its form. */
+/** What a form changes of what the file says of a person, in its words. */
 export interface PersonEntry {
   readonly email: string
-  readonly full_name: string
-  readonly enabled: boolean
-  readonly assistant_enabled: boolean
-  readonly roles: readonly string[]
+  readonly full_name?: string | null
+  readonly enabled?: boolean
+  readonly assistant_enabled?: boolean
+  readonly roles?: readonly string[]
 }
 
 /** Returns the fields of the form for a person; a new one also has an address. */
@@ -56,20 +56,18 @@ function writePerson(document: Document, entry: PersonEntry, isNew: boolean): vo
   const taken = 'email: there is somebody of this address'
   if (isNew && found) throw new AppError('invalid', taken, { data: { problems: [taken] } })
   if (!isNew && !found) throw new AppError('not_found', 'nothing is at this address')
-  const { email, full_name, roles } = entry
-  const assistant_enabled = entry.assistant_enabled ? 1 : 0
+  const { email, full_name, enabled, assistant_enabled, roles } = entry
+  const uses = assistant_enabled ? 1 : 0
   if (found) {
-    setIn(found, 'full_name', full_name)
+    if (full_name !== undefined) setIn(found, 'full_name', full_name ?? '')
     // What is as it is without being said need not be said.
-    if (entry.enabled) found.delete('enabled')
-    else found.set('enabled', false)
-    if (found.has('assistant_enabled') || assistant_enabled === 1)
-      setIn(found, 'assistant_enabled', assistant_enabled)
-    const { roles: before = [] } = found.toJSON() as { readonly roles?: readonly string[] }
-    const isSame = before.length === roles.length && before.every((role) => roles.includes(role))
-    if (!isSame) found.set('roles', document.createNode(roles))
+    if (enabled) found.delete('enabled')
+    else if (enabled === false) found.set('enabled', false)
+    if (assistant_enabled !== undefined) setIn(found, 'assistant_enabled', uses)
+    if (roles) found.set('roles', document.createNode(roles))
   } else {
-    const added = { email, full_name, ...(entry.enabled ? {} : { enabled: false }), assistant_enabled, roles }
+    const shutOut = enabled ? {} : { enabled: false }
+    const added = { email, full_name: full_name ?? '', ...shutOut, assistant_enabled: uses, roles }
     users.add(document.createNode(added))
   }
 }
