@@ -3,6 +3,7 @@ import type { Needs } from '../control/operation.ts'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { AuditEvent } from '#audit/audit.ts'
+import { BodyTooLarge } from '#front/request-body.ts'
 import { AppError, httpStatusOf } from '#leaf/errors.ts'
 import {
   allowScript,
@@ -120,26 +121,60 @@ export function routeDeeds(router: Router, { own, page }: Routed, deps: OwnPageD
       `${page.path}/${name}`,
       pageEndpoint(deps.render, async (ctx) => {
         const here = ctx.path.slice(0, -name.length - 1)
-        const purpose = purposeOf(page)
-        if (isOfType(ctx, 'multipart/form-data') && !(await signedIn(ctx, deps))) {
+        const isFile = isOfType(ctx, 'multipart/form-data')
+        if (isFile && !(await signedIn(ctx, deps))) {
           // A body with a file is large, and is read for nobody who is not signed in.
           ctx.set('Connection', 'close')
-          requireOwnForm(ctx, deps, { secret: undefined, purpose, form: undefined })
+          isOfThisSession(ctx, page, deps, { signed: undefined, form: undefined })
         }
-        const form = await readPageForm(ctx, own)
+        const form = await readPageForm(ctx, own).catch((error: unknown) => {
+          if (isFile && error instanceof BodyTooLarge) return undefined
+          throw error
+        })
         // Not before the body: it may come slowly, and meanwhile a session ends or its user loses a role.
         const signed = await signedIn(ctx, deps)
-        const secret = signed?.secret
-        requireOwnForm(ctx, deps, { secret, purpose, form })
-        const visit = { ...signed!, ctx, form }
+        const isOfNow = (form ?? !signed) && isOfThisSession(ctx, page, deps, { signed, form })
+        const visit = { ...signed!, ctx, ...(form && { form }) }
         admitted(visit, page, deps)
+        if (!form) {
+          const detail = { problems: [`file: must have at most ${own.largestFile} bytes`] }
+          const state = { fault: detail.problems[0]!, failed: name }
+          return answer({ ...visit, detail }, { own, page, here }, deps, state, 413)
+        }
         const isLate = deps.clock.now() - visit.session.authTime > recentMilliseconds
-        if (!deed.recent || !isLate) return perform(visit, form, { name, deed, own, page, here }, deps)
-        if (deed.recent !== 'keep') return toSignIn(ctx, here)
-        const why = readerOf(ctx).messages.fault('you signed in too long ago for this; sign in again')
+        if (isOfNow && (!deed.recent || !isLate))
+          return perform(visit, form, { name, deed, own, page, here }, deps)
+        if (isOfNow && deed.recent !== 'keep') return toSignIn(ctx, here)
+        const why = readerOf(ctx).messages.fault(isOfNow ? tooLongAgo : signedInAgain)
         return answer(visit, { own, page, here }, deps, { fault: why, failed: name }, 403)
       }),
     )
+}
+
+const tooLongAgo = 'you signed in too long ago for this; sign in again'
+const signedInAgain = 'you have signed in again since this form was made; look at it, then send it once more'
+const signedOut =
+  'you are signed out: sign in in another tab, then load this page again, and what you typed comes back'
+
+/**
+ * Tells whether the form is of this session; that of an earlier one, which came from a page of ours, is only shown again, with
+ * what was typed. Every other form is refused. AppError `forbidden`.
+ */
+function isOfThisSession(
+  ctx: Context,
+  page: PageRow,
+  deps: OwnPageDeps,
+  { signed, form }: { readonly signed: SignedIn | undefined; readonly form: PageForm | undefined },
+): boolean {
+  const isOurs = ctx.get('Sec-Fetch-Site') === 'same-origin'
+  if (isOurs && !signed) throw new AppError('forbidden', signedOut)
+  try {
+    requireOwnForm(ctx, deps, { secret: signed?.secret, purpose: purposeOf(page), form })
+  } catch (error) {
+    if (isOurs) return false
+    throw error
+  }
+  return true
 }
 
 async function perform(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
 import { Browser } from '../helpers/browser.ts'
 import { noChromium as skip, startChromium } from '../helpers/chromium.ts'
 import { startDaemon, type RunningDaemon } from '../helpers/daemon.ts'
@@ -80,6 +81,42 @@ describe('documents on pages', { skip }, () => {
     const told = await lookedAt(daemon)
     assert.ok(told.includes(`ok ${sales} Customer/${hostile}`), told.join('\n'))
     assert.ok(told.includes(`ok ${sales} Sales Order/${second[0]!}`))
+  })
+
+  it('keep what was typed when the session ends meanwhile: it is there again for who signs in again, and is saved', async (t) => {
+    const daemon = await startDaemon(t)
+    await setPasswords(daemon)
+    const page = await (await (await startChromium(t)).newContext()).newPage()
+    const form = `${daemon.url}/new-document/Task`
+    const signIn = async (at: Page): Promise<void> => {
+      await at.getByLabel('E-mail address').fill(sales)
+      await at.getByLabel('Password').fill(password)
+      await at.keyboard.press('Enter')
+    }
+    await page.goto(form)
+    await signIn(page)
+    await page.getByLabel('Subject').fill('Long thought of')
+    const other = await page.context().newPage()
+    await other.goto(`${daemon.url}/sign-out`)
+    await other.getByRole('button', { name: 'Sign out' }).press('Enter')
+    await other.getByText('You are signed out').waitFor()
+    await page.getByLabel('Subject').press('Enter')
+    await page.getByRole('alert').getByText('sign in in another tab, then load this page again').waitFor()
+    await other.goto(`${daemon.url}/account`)
+    await signIn(other)
+    await other.getByRole('heading', { name: 'Account' }).waitFor()
+    await page.reload()
+    await page.getByRole('alert').getByText('you have signed in again since').waitFor()
+    assert.equal(await page.getByLabel('Subject').inputValue(), 'Long thought of')
+    const call = await callerOf(daemon, sales)
+    const found = async (): Promise<number> => {
+      const filters = { subject: 'Long thought of' }
+      return ((await call('count_documents', { doctype: 'Task', filters })) as { count: number }).count
+    }
+    assert.equal(await found(), 0, 'nothing is done before it is sent once more')
+    await page.getByLabel('Subject').press('Enter')
+    await page.getByRole('heading', { name: 'Long thought of' }).waitFor()
+    assert.equal(await found(), 1)
   })
 
   it('are not there for who may not read them, whatever the address, filter or file', async (t) => {

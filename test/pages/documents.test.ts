@@ -148,12 +148,18 @@ describe('working on documents in a browser', () => {
       await theirs.fill(other, `${at}/save`, { 'f.po_number': 'THEIRS', 'f.remarks': 'theirs, too' }),
     )
     assert.equal(faster.status, 200)
-    const late = page(await mine.fill(form, `${at}/save`, { 'f.remarks': 'mine' }))
+    const late = page(
+      await mine.fill(form, `${at}/save`, { 'f.remarks': 'mine', 'f.delivery_date': '2031-01-02' }),
+    )
     assert.equal(late.status, 409)
     const fields = fieldsOn(late, `${at}/save`)
     assert.equal(fields.get('f.remarks'), 'mine', 'what was typed is there')
     assert.equal(fields.get('f.po_number'), 'THEIRS', 'what nobody typed is as it is now')
-    assert.match(late.html, /Meanwhile somebody else has stored: <bdi>theirs, too<\/bdi>/)
+    assert.deepEqual(
+      late.html.match(/Meanwhile somebody else has stored: .*?<\/p>/g),
+      ['Meanwhile somebody else has stored: <bdi>theirs, too</bdi></p>'],
+      'what nobody else has changed has no such note',
+    )
     const saved = page(await mine.fill(late, `${at}/save`))
     assert.equal(saved.status, 200)
     const { po_number: number, remarks } = await storedOf(service, 'Sales Order', order)
@@ -161,7 +167,7 @@ describe('working on documents in a browser', () => {
     const [last] = (await eventsOf(service, ['document.update'])).slice(-1)
     assert.deepEqual(
       last?.changes?.map(({ field }) => field),
-      ['remarks'],
+      ['delivery_date', 'remarks'],
     )
   })
 
@@ -200,6 +206,20 @@ describe('working on documents in a browser', () => {
     assert.notEqual((await storedOf(service, 'Purchase Order', name))['workflow_state'], 'Draft')
   })
 
+  it('names nothing . or .., which no browser could open', async () => {
+    const browser = await signIn(service, sales)
+    for (const name of ['.', ' .. ']) {
+      const blank = page(await browser.open(`${service.url}/new-document/Customer`))
+      const refused = page(
+        await browser.fill(blank, '/new-document/Customer/save', { 'f.customer_name': name }),
+      )
+      assert.equal(refused.status, 400)
+      assert.match(refused.html, /customer_name: a document is named by it[^<]* other than \. and \.\./)
+      const query = { doctype: 'Customer', filters: { customer_name: name.trim() } }
+      assert.equal(((await asAdmin(service, 'count_documents', query)) as { count: number }).count, 0)
+    }
+  })
+
   it('comments, assigns and attaches, and takes back', async () => {
     const browser = await signIn(service, admin)
     const order = await makeOrder(service, browser)
@@ -231,7 +251,15 @@ describe('working on documents in a browser', () => {
     const bytes = await (await fetch(service.url + link, { headers: { cookie } })).arrayBuffer()
     assert.deepEqual(Buffer.from(bytes), content)
     const large = new File([new Uint8Array(2_500_000)], 'large')
-    assert.equal((await attach(service, browser, await open(), large)).status, 413)
+    for (const [file, status, why] of [
+      [large, 413, 'must have at most 2097152 bytes'],
+      [new File([], 'nothing'), 400, 'the file is empty'],
+    ] as const) {
+      const refused = await attach(service, browser, await open(), file)
+      assert.equal(refused.status, status)
+      assert.match(refused.html, new RegExp(`id="file-about"[^>]*><span class="fault">${why}`))
+      assert.match(refused.html, /Ring them/, 'it is said on the page of the document')
+    }
     const asked = page(await browser.fill(attached, `${at}/detach`))
     assert.match(asked.html, /Remove <bdi>[^<]+<\/bdi> for good\?/)
     const without = page(await browser.fill(asked, `${at}/detach`, { confirmed: '1' }))

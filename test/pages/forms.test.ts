@@ -1,12 +1,14 @@
 /** Every page that the navigation and its links lead to, and every form on them: what another site, another browser or a frame could do with them. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { stream } from '../../src/cli/control.ts'
 import { runService, type RunningService } from '../cli/running-service.ts'
 import { Browser, type Page } from '../helpers/browser.ts'
 
 const password = 'correct horse battery staple'
 const user = 'admin@example.com'
 const html = { headers: { accept: 'text/html' } }
+const ours = { 'sec-fetch-site': 'same-origin' }
 
 interface Form {
   readonly page: string
@@ -95,6 +97,22 @@ describe('every page', () => {
       }
     }
     assert.deepEqual(await eventsOf(service), before, 'nothing was done')
+    // What a page of ours sends that is of an earlier session is shown again, and not done.
+    const known = await kindsOf(service)
+    for (const { action, fields } of forms.filter((form) => !form.action.startsWith('/sign-'))) {
+      const stale = { ...fields, csrf: theirForms[0]!.fields['csrf']! }
+      const { status, html: body } = await send(service, browser, action, stale, ours)
+      assert.equal(status, 403, action)
+      assert.match(body, /signed in again since this form was made/, action)
+      assert.doesNotMatch(
+        body,
+        /<form[^>]*>[^<]*<input[^>]*name="confirmed"/,
+        `${action} is not asked either`,
+      )
+      const gone = await send(service, new Browser(), action, fields, ours)
+      assert.match(gone.html, /you are signed out: sign in in another tab/, action)
+    }
+    assert.deepEqual(await kindsOf(service), known, 'it was only looked at')
     assert.equal(
       (await services.apiKeys.list(user)).filter(({ revokedAt }) => revokedAt === undefined).length,
       1,
@@ -206,4 +224,13 @@ function formsOn(page: string, text: string): Form[] {
 async function eventsOf({ daemon }: RunningService): Promise<number> {
   await daemon.services.audit.settled()
   return (await daemon.services.audit.stats()).seq
+}
+
+/** The kinds of what happened so far. */
+async function kindsOf({ daemon, options }: RunningService): Promise<Set<string>> {
+  await daemon.services.audit.settled()
+  const kinds = new Set<string>()
+  for await (const { type, target = '' } of stream(options, 'audit.search', {}))
+    kinds.add(type === 'cli.run' ? `${type} ${target}` : type)
+  return kinds
 }

@@ -1,6 +1,7 @@
 /** Pages in German: what the site has words for is called by them, and every fault of a form is said in them. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { messages } from '../../src/pages/views.ts'
 import { type Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { administered, manager, page, sales, signIn } from './administered.ts'
 
@@ -193,5 +194,24 @@ describe('pages in German', () => {
     const tried = await send(await open(at, chief), `${at}/run`, { 'f.doctype': 'Customer' }, chief)
     assert.match(tried.html, /Customer Group/)
     assert.doesNotMatch(tried.html, /Kreditrahmen/)
+  })
+
+  it('say what somebody meets on the way: what has ended, what was sent too late, and what is not there', async () => {
+    for (const [path, title, message] of [
+      ['/approvals/nothing', 'Nicht gefunden', 'Hier wartet nichts mehr; vielleicht war die Frist vorbei.'],
+      ['/sign-in/oidc', 'Nicht gefunden', 'Eine Anmeldung über die Firma gibt es hier nicht.'],
+      ['/prompts/sales_analysis/history?from=1&to=99', 'Nicht gefunden', 'Diese Fassung gibt es nicht.'],
+    ] as const) {
+      const { html } = await open(path)
+      assert.match(html, new RegExp(`<h1>${title}</h1>\n<p class="fault" role="alert">${message}</p>`), path)
+    }
+    const german = (fault: string): string => messages.de.fault(fault)
+    assert.equal(german('this call was denied already'), 'Dieser Aufruf wurde schon abgelehnt.')
+    assert.equal(
+      german('the body is larger than 65536 bytes'),
+      'Was gesendet wurde, ist größer als 65536 Bytes.',
+    )
+    assert.match(german('this was already sent; please start again'), /^Das wurde schon abgeschickt/)
+    assert.match(german('the sign-in took too long, or was already used'), /^Die Anmeldung hat zu lange/)
   })
 })

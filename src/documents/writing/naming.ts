@@ -55,10 +55,11 @@ export function lastOfSeries(store: Store, pattern: string): readonly [Collectio
 /** Returns a name that a document may have. AppError `invalid` for any other value. */
 export function checkName(value: unknown, from: string): string {
   const name = typeof value === 'string' ? cleanText(value).trim() : ''
-  if (name === '' || name.length > 140 || /[\r\n]/.test(name))
+  // Browsers take . and .. in an address for the folder and the one above it, however they are written.
+  if (name === '' || name.length > 140 || /[\r\n]|^\.{1,2}$/.test(name))
     throw new AppError(
       'invalid',
-      `${from}: a document is named by it, so it must be one line of 1 to 140 characters, not ${show(value)}`,
+      `${from}: a document is named by it, so it must be one line of 1 to 140 characters other than . and .., not ${show(value)}`,
     )
   return name
 }

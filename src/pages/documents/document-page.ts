@@ -252,7 +252,7 @@ async function offered(
 }
 
 function attached({ file }: PageForm): Readonly<Record<string, unknown>> {
-  if (!file) throw refusedAt('file', 'invalid', 'choose a file')
+  if (!file?.content.length) throw refusedAt('file', 'invalid', file ? 'the file is empty' : 'choose a file')
   const base64 = Buffer.from(file.content).toString('base64')
   const isType = /^[a-z]+\/[A-Za-z0-9.+-]{1,100}$/.test(file.type)
   return { file_name: file.name, base64, ...(isType && { mime_type: file.type }) }
