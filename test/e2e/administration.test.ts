@@ -26,6 +26,17 @@ describe('an administrator', { skip }, () => {
       .getByRole('rowheader')
       .allTextContents()
     assert.deepEqual(new Set(told), new Set(doctor.findings.map(({ check }) => check)))
+    // On a phone nothing of it is pushed sideways, and on paper nothing at all can be.
+    await page.setViewportSize({ width: 360, height: 740 })
+    for (const name of ['What the doctor says', 'Service'])
+      assert.equal(await sideways(page, name), 0, `${name} on a phone`)
+    await page.setViewportSize({ width: 794, height: 1100 })
+    await page.goto(`${daemon.url}/admin/tools`)
+    assert.ok((await sideways(page, 'Tools')) > 0)
+    await page.emulateMedia({ media: 'print' })
+    assert.equal(await sideways(page, 'Tools'), 0, 'on paper')
+    await page.emulateMedia({ media: null })
+    await page.setViewportSize({ width: 1280, height: 900 })
 
     await follow(page, 'People')
     await page.getByRole('searchbox').fill('sales')
@@ -169,6 +180,13 @@ describe('an administrator', { skip }, () => {
     assert.deepEqual(complaints, [])
   })
 })
+
+/** By how many pixels a table is wider than its place. */
+function sideways(page: Page, name: string): Promise<number> {
+  return page
+    .getByRole('region', { name, exact: true })
+    .evaluate((place: { scrollWidth: number; clientWidth: number }) => place.scrollWidth - place.clientWidth)
+}
 
 /** Somebody who may do everything, at the start page. */
 async function signedIn(
