@@ -1,5 +1,6 @@
 /** A tool as an administrator tries it: a form made of its schema, and what a model would get. */
 import { AppError } from '#leaf/errors.ts'
+import { randomId } from '#leaf/secrets.ts'
 import type { OfferedTool, ToolOutcome } from '../../tools/gate/catalogue.ts'
 import { type Params, pathPart } from '#ui/requests.ts'
 import { administrationPage } from './administration.ts'
@@ -29,6 +30,7 @@ export function adminToolPage(deps: AdminToolDeps): OwnPage {
         tool: { name: tool.name, title: tool.title, description: tool.description },
         changes: !annotations.readOnlyHint,
         confirms: confirm !== 'never',
+        key: randomId(),
         ...shownForm(fieldsOf(tool.input), typed),
         example: tool.example === undefined ? '' : JSON.stringify(tool.example, null, 2),
       })
@@ -42,7 +44,7 @@ export function adminToolPage(deps: AdminToolDeps): OwnPage {
           if (!annotations.readOnlyHint && !confirmed)
             throw new AppError('invalid', 'it does more than read: say that you want it')
           const args = argumentsOf(form, fieldsOf(tool.input), readerOf(visit.ctx))
-          const use = { asModel: true, confirmed } as const
+          const use = { asModel: true, confirmed, key: form.get('key') } as const
           const outcome = await outcomeOfTool(deps, principalAt(visit, deps), tool.name, args, use)
           if (outcome.fault?.problems.length)
             throw new AppError(outcome.fault.code, outcome.text, {

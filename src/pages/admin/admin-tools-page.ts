@@ -7,7 +7,11 @@ import type { OwnPage } from '../own-page.ts'
 export function adminToolsPage(services: Services): OwnPage {
   const ask = askerOf(services)
   return administrationPage({
-    show: async (visit) => ({ tools: await ask(visit, 'tools.list', {}) }),
+    show: async (visit) => ({
+      tools: await ask(visit, 'tools.list', {}),
+      // Who tries one calls it, as an app of theirs would.
+      mayTry: visit.user.assistantEnabled,
+    }),
     deeds: {},
   })
 }

@@ -71,10 +71,24 @@ for (const form of document.querySelectorAll('form.typed')) {
   form.addEventListener('submit', () => (isChanged = false))
   addEventListener('beforeunload', (event) => isChanged && event.preventDefault())
 }
-// What takes long shows that it runs.
+// What takes long shows that it runs, and a second click in haste sends nothing twice.
+let sent
 document.addEventListener('submit', (event) => {
-  const { submitter } = event
+  const { submitter, target, timeStamp } = event
   if (event.defaultPrevented || !submitter) return
+  const isHasty = sent?.submitter === submitter && timeStamp - sent.timeStamp < 5000
+  if (isHasty && target.method === 'post') {
+    event.preventDefault()
+    return
+  }
+  sent = event
   submitter.setAttribute('aria-busy', 'true')
-  addEventListener('pageshow', () => submitter.removeAttribute('aria-busy'), { once: true })
+  addEventListener(
+    'pageshow',
+    () => {
+      sent = undefined
+      submitter.removeAttribute('aria-busy')
+    },
+    { once: true },
+  )
 })
