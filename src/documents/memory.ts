@@ -17,6 +17,8 @@ export interface DocumentMemory {
   readonly reports: Map<string, RunHere>
   /** The state that principals' tables followed from when last read, and the revision of their content. */
   readonly revisions: Map<string, { readonly state: string; readonly revision: string }>
+  /** The bytes of the answers that are kept for calls that may come again, by user, and the end of the day that they are of. */
+  readonly answers: Map<string, { readonly endsAt: number; bytes: number }>
 }
 
 /** Makes an empty memory for a store that was just opened; snapshots hand it on to each other. */
@@ -25,5 +27,6 @@ export function createDocumentMemory(): DocumentMemory {
     collections: new Map(),
     reports: new Map(),
     revisions: new Map(),
+    answers: new Map(),
   }
 }

@@ -90,7 +90,7 @@ type Deed = keyof typeof deeds
 
 /** The documents of one call, which may be sent again. */
 export function called(documents: Documents): Documents {
-  return { ...documents, once: new Once(documents, { id: 'the-call', call: 'same' }) }
+  return { ...documents, once: new Once(documents, { id: 'the-call', call: 'same' }, 'somebody') }
 }
 
 const [address, folder, deed, moment, more] = process.argv.slice(2)

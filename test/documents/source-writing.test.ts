@@ -482,7 +482,7 @@ for (const kind of kinds)
       const stock = await open(t)
       const call = (id: string): Documents => ({
         ...stock.documents,
-        once: new Once(stock.documents, { id, call: 'same' }),
+        once: new Once(stock.documents, { id, call: 'same' }, 'somebody'),
       })
       const make = (id: string) => createDocument(call(id), ann, 'Item', { title: `Of ${id}` })
       const [one, again] = [await make('a'), await make('a')]
@@ -761,7 +761,7 @@ for (const kind of kinds)
       })
     const callOf = (documents: Documents, id: string, call = 'same'): Documents => ({
       ...documents,
-      once: new Once(documents, { id, call }),
+      once: new Once(documents, { id, call }, 'somebody'),
     })
     const make = (documents: Documents, title = 'Bolt') => createDocument(documents, ann, 'Item', { title })
 
@@ -924,7 +924,7 @@ for (const kind of kinds)
       const tables = { ...office.documents.tables!, outcome: () => outcome() }
       const documents: Documents = { ...office.documents, tables }
       const change = (as: Documents = documents) => {
-        const once = new Once(documents, { id: 'key', call: 'same' })
+        const once = new Once(documents, { id: 'key', call: 'same' }, 'somebody')
         return updateDocument({ ...as, once }, boss, 'Item', '1', { price: 5 })
       }
       const lost = {

@@ -5,6 +5,7 @@ import type { Principal } from '../../src/core/principal.ts'
 import { AppError } from '#leaf/errors.ts'
 import { compileSchema } from '#leaf/schema.ts'
 import { Stop } from '#leaf/stop.ts'
+import type { Documents } from '../../src/documents/documents.ts'
 import type { RunSql } from '../../src/documents/reports/run-sql.ts'
 import { readSite } from '#site/read-site.ts'
 import type { Fault, SiteFiles } from '#site/site-files.ts'
@@ -39,12 +40,14 @@ export async function openOffice(
     limits?: Partial<Limits>
     maxResultBytes?: number
     runSql?: RunSql
+    quota?: Documents['quota']
     current?: (principal: Principal) => Principal | undefined
   } = {},
 ): Promise<Office> {
   const company = await openCompany(t, {
     ...(options.files && { files: options.files }),
     ...(options.runSql && { runSql: options.runSql }),
+    ...(options.quota && { quota: options.quota }),
   })
   const tools = options.tools ?? builtInTools
   const files =

@@ -106,6 +106,40 @@ describe('a call that may be sent again', () => {
     assert.equal(JSON.parse(made.text).name !== undefined, true, made.text)
   })
 
+  it('takes no more room with its answers than the documents of its user may, which they took without end', async (t) => {
+    const office = await openOffice(t, {
+      toolsYaml: '{}',
+      quota: { max_documents_per_user: 0, max_bytes_per_user: 350_000 },
+    })
+    const note = { doctype: 'Note', data: { title: 'Long', content: 'x'.repeat(99_000) } }
+    const { name } = await office.answer(sales, 'create_document', note)
+    // What changes nothing costs no quota, and its answer is kept all the same.
+    const call = (id: string) =>
+      office.call(
+        sales,
+        'update_document',
+        { doctype: 'Note', name, data: { title: 'Long' } },
+        { repeatable: { id, call: id } },
+      )
+    for (const id of ['a', 'b', 'c']) assert.ok(!(await call(id)).isError)
+    const state = await stateOf(office)
+    office.events.length = 0
+    const { text, isError } = await call('d')
+    assert.ok(isError, text)
+    assert.match(text, /as much room as your documents may; call without a key, or tomorrow/)
+    assert.equal(await stateOf(office), state)
+    assert.ok(!(await call('a')).isError, 'what is kept is answered')
+    assert.deepEqual(
+      office.events.map(({ type, status }) => [type, status]),
+      [
+        ['tool.call', 'error'],
+        ['tool.call', 'ok'],
+      ],
+    )
+    office.clock.forward(day)
+    assert.ok(!(await call('e')).isError)
+  })
+
   it('is forgotten after a day', async (t) => {
     const office = await openOffice(t, { toolsYaml: '{}' })
     const make = async (): Promise<unknown> =>

@@ -2,6 +2,7 @@
 import type { Clock } from '#leaf/clock.ts'
 import { AppError } from '#leaf/errors.ts'
 import type { Collection, Store, Transaction } from '#state/store.ts'
+import type { DocumentMemory } from '../memory.ts'
 
 /** The identification of a call that its caller may send again. */
 export interface Repeatable {
@@ -27,6 +28,8 @@ const keptFor = 86_400_000
 export const usedOtherwise =
   'this idempotency key was used for another call: of another tool, with other arguments or with other roles; take a new key'
 
+const noRoom =
+  'the answers kept for idempotency keys of yours take as much room as your documents may; call without a key, or tomorrow'
 const unknownAnswer =
   'this call was made before, and is under way or what became of it is not known yet: read the document before you change it again, with a new key'
 /** Says that a call was done whose answer nobody has. */
@@ -62,18 +65,27 @@ function keptWork(store: Store): Collection<KeptWork> {
   return store.collection<KeptWork>({ name: 'platform.once', expires: 'expiresAt' })
 }
 
+interface OnceDeps {
+  readonly store: Store
+  readonly clock: Clock
+  readonly memory: Pick<DocumentMemory, 'answers'>
+  readonly quota: { readonly max_bytes_per_user: number }
+}
+
 /** The transactions of one call, each of which is made once. */
 export class Once {
   readonly #kept: Collection<KeptWork>
-  readonly #clock: Clock
+  readonly #documents: OnceDeps
   readonly #call: Repeatable
+  readonly #user: string
   #count = 0
   #repeats = false
 
-  constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }, call: Repeatable) {
-    this.#kept = keptWork(store)
-    this.#clock = clock
+  constructor(documents: OnceDeps, call: Repeatable, user: string) {
+    this.#kept = keptWork(documents.store)
+    this.#documents = documents
     this.#call = call
+    this.#user = user
   }
 
   /** True if the call was made before. */
@@ -93,7 +105,7 @@ export class Once {
     const id = this.#idOf(++this.#count)
     return async (transaction) => {
       const all = transaction.in(this.#kept)
-      const made = { id, call: this.#call.call, expiresAt: this.#clock.now() + keptFor }
+      const made = { id, call: this.#call.call, expiresAt: this.#documents.clock.now() + keptFor }
       try {
         // Not looked for before: who looks where others insert begins anew for each of them.
         await all.insert(made)
@@ -103,6 +115,7 @@ export class Once {
         throw error
       }
       const value = await work(transaction)
+      if (!this.#hasRoom({ ...made, value })) throw new AppError('unavailable', noRoom)
       if (value !== undefined) await all.put({ ...made, value })
       return value
     }
@@ -116,7 +129,7 @@ export class Once {
     const made = (): KeptWork => ({
       id,
       call,
-      expiresAt: this.#clock.now() + keptFor,
+      expiresAt: this.#documents.clock.now() + keptFor,
       elsewhere: 'begun',
       ...(table !== undefined && { keys: table }),
     })
@@ -131,13 +144,26 @@ export class Once {
         throw new AppError('conflict', known.elsewhere === 'lost' ? lostAnswer : unknownAnswer)
       },
       begin: async (transaction) => {
+        if (!this.#hasRoom(made())) throw new AppError('unavailable', noRoom)
         const all = transaction.in(this.#kept)
         // Of a call that the table there does not have, what was begun was not done.
         await (table === undefined ? all.insert(made()) : all.put(made()))
       },
-      end: async (transaction, value) =>
-        void (await transaction.in(this.#kept).put({ ...made(), elsewhere: 'ended', value })),
+      end: async (transaction, value) => {
+        this.#hasRoom({ value })
+        await transaction.in(this.#kept).put({ ...made(), elsewhere: 'ended', value })
+      },
     }
+  }
+
+  /** Counts what is kept for the user in a day, here; false when it would be more than their documents may take. */
+  #hasRoom(kept: object): boolean {
+    const { clock, memory, quota } = this.#documents
+    const now = clock.now()
+    let day = memory.answers.get(this.#user)
+    if (!day || now >= day.endsAt) memory.answers.set(this.#user, (day = { endsAt: now + keptFor, bytes: 0 }))
+    day.bytes += Buffer.byteLength(JSON.stringify(kept))
+    return day.bytes <= (quota.max_bytes_per_user || Infinity)
   }
 
   #idOf(count: number): string {

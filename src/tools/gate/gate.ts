@@ -130,7 +130,7 @@ function admit(
     }
   const once =
     caller.repeatable && !offered.annotations.readOnlyHint
-      ? new Once(gate.documents, caller.repeatable)
+      ? new Once(gate.documents, caller.repeatable, asking.user)
       : undefined
   if (free && !caller.program && !once) return { entry, principal: asking }
   return confirmed(gate, { entry, principal: asking, once }, args, caller)
