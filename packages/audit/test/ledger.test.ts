@@ -153,6 +153,19 @@ describe('the audit log of several daemons', { skip: noPostgres, timeout: 240_00
     assert.deepEqual(seen.toSorted(), ['new', 't0', 't1', 't2', 't3'])
   })
 
+  it('is whole, and answers, where somebody asked for half a character', async (t) => {
+    const { audit } = await start(t, await server.newDatabase())
+    // The second is cut in the middle of a character.
+    const targets = ['a\ud800b', `${'x'.repeat(292)}😀`]
+    for (const target of targets) await audit.record({ ...looked, target })
+    assert.deepEqual((await audit.verify()).faults, [])
+    for (const target of targets)
+      assert.deepEqual(
+        (await tailAudit(audit.place, 9, { target })).map((line) => line.target),
+        [target],
+      )
+  })
+
   it('answers every question as the files of one daemon do', async (t) => {
     const url = await server.newDatabase()
     const { audit } = await start(t, url)

@@ -68,7 +68,8 @@ export function wantedTerms(filter: AuditFilter): NonNullable<LedgerQuestion['te
   return Object.entries(wanted).flatMap(([name, value]) => (value === undefined ? [] : [term(name, value)]))
 }
 
-/** Returns a term that can be stored, and is not too long for an index. */
+/** Returns a term that comes back as it was stored, of whole characters, and is not too long for an index. */
 function term(name: string, value: string): string {
-  return `${name} ${value}`.replace(/[\0\n]/g, ' ').slice(0, longestTerm)
+  const text = `${name} ${value}`.replace(/[\0\n]/g, ' ').slice(0, longestTerm)
+  return text.replace(/\p{Surrogate}/gu, '\ufffd')
 }
