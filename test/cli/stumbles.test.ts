@@ -4,6 +4,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   appendFileSync,
+  chmodSync,
   closeSync,
   existsSync,
   mkdirSync,
@@ -12,10 +13,12 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
 import { describe, it } from 'node:test'
 import { operate, stream } from '../../src/cli/control.ts'
 import { createProgram } from '../../src/cli/main.ts'
+import type { Finding } from '../../src/control/doctor/finding.ts'
 import { initSite } from '../../src/house/new-site.ts'
 import { withHelpOption } from '#commands/program.ts'
 import { columns, table } from '#commands/terminal.ts'
@@ -33,6 +36,7 @@ import {
 import { folders, runService } from './running-service.ts'
 
 const program = ['node', 'assistant-core']
+const notRoot = process.getuid?.() === 0 ? false : 'only root may act as another user'
 
 describe('a command', () => {
   it('of two words has its own help under `help`, not that of the first word', () => {
@@ -263,6 +267,25 @@ describe('standard output that takes no more', () => {
       service.kill('SIGTERM')
       assert.deepEqual(await ended, [0, null])
     })
+})
+
+describe('`doctor`', () => {
+  it('of another user says what it may not look at, and goes on', { skip: notRoot }, async (t) => {
+    const state = join(temporaryFolder(t), 'state')
+    await runCli(['users', 'list', '--site', projectRoot, '--state', state])
+    chmodSync(dirname(state), 0o755)
+    // nobody, whose number Debian gives to no other.
+    const [nobody, words] = [65534, ['doctor', '--site', projectRoot, '--state', state, '--json']]
+    const asked = spawnSync(launcher, words, { uid: nobody, gid: nobody, env: { PATH: process.env['PATH'] } })
+    const { findings } = JSON.parse(String(asked.stdout)) as { findings: readonly Finding[] }
+    const statusOf = (name: string): string | undefined =>
+      findings.find(({ check }) => check === name)?.status
+    assert.deepEqual(
+      ['state.mode', 'audit.holds', 'daemon.running', 'fonts'].map((name) => statusOf(name) ?? 'none'),
+      ['failure', 'unknown', 'unknown', statusOf('fonts')],
+    )
+    assert.ok(!/no daemon runs/.test(String(asked.stdout)), 'nobody can know that')
+  })
 })
 
 describe('`restore`', () => {

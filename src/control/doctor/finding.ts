@@ -1,4 +1,4 @@
-import { AppError } from '#leaf/errors.ts'
+import { AppError, messageOf } from '#leaf/errors.ts'
 
 /** The result of a check. */
 export interface Verdict {
@@ -32,12 +32,13 @@ export function broken(detail: string, cause: string, remedy: string): Verdict {
   return { status: 'failure', detail, cause, remedy }
 }
 
-/** Runs a table of checks, one after the other. A check that gets no answer (AppError) is unknown. */
+/** Runs a table of checks, one after the other. A check that gets no answer (AppError), or may not look, is unknown. */
 export async function runChecks<Subject>(checks: Checks<Subject>, subject: Subject): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const [check, look] of Object.entries(checks)) {
     const found = await (async () => look(subject))().catch((error: unknown) => {
-      if (error instanceof AppError) return unknown(error.message)
+      if (error instanceof AppError || (error as NodeJS.ErrnoException).code === 'EACCES')
+        return unknown(messageOf(error))
       throw error
     })
     findings.push(...[found ?? []].flat().map((verdict) => ({ check, ...verdict })))

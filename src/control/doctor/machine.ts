@@ -135,7 +135,7 @@ const checks: Checks<ReadPatient> = {
       : unknown('not by systemd-timesyncd; whether by another program cannot be seen'),
   'daemon.running': async ({ state, health }) => {
     if (health) return fine(`it publishes ${health.public_url}`)
-    const holder = await lockHolder(state).catch(() => undefined)
+    const holder = await lockHolder(state)
     if (!holder) return unknown('no daemon runs on this state')
     return broken(
       `process ${holder.pid} has the state since ${holder.since}, and its control socket does not answer`,
