@@ -2,7 +2,7 @@
  * Lists the files of the site without reading them. Only the folders below are searched;
  * a symbolic link may point anywhere inside them (as mounted ConfigMaps do) and nowhere else.
  */
-import { type BigIntStats, existsSync, lstatSync, readdirSync } from 'node:fs'
+import { type BigIntStats, lstatSync, readdirSync } from 'node:fs'
 import { access, lstat, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -102,7 +102,7 @@ export function listAgain(before: Listing, places: ReadonlySet<string>): Listing
   }
   // An editor's temporary files are gone again.
   const isGone = (path: string): boolean =>
-    !before.folders.includes(path) && !existsSync(join(before.top, path))
+    !before.folders.includes(path) && !lstatSync(join(before.top, path), { throwIfNoEntry: false })
   return [...others].every(isGone) ? { ...before, files, changed } : undefined
 }
 

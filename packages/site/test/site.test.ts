@@ -373,6 +373,16 @@ describe('watching a site', () => {
     assert.deepEqual(site.state().faults, [])
   })
 
+  it('tells a link to nothing, which it took for a file that is gone', async (t) => {
+    const folder = siteFolder(t, { 'config/a.yaml': 'v: 1\n' })
+    const { site, rejections } = await open(t, folder)
+    symlinkSync('nothing.yaml', join(folder, 'config/b.yaml'))
+    await until('the link is told', () => rejections.length > 0)
+    assert.deepEqual(site.state().faults.map(faultText), ['config/b.yaml:1:1 is a link to nothing'])
+    rmSync(join(folder, 'config/b.yaml'))
+    await until('it is gone', () => site.state().faults.length === 0)
+  })
+
   it('goes on when the whole site was deleted and made again', async (t) => {
     const folder = siteFolder(t, { 'site/config/a.yaml': 'v: 1\n' })
     const { site } = await open(t, join(folder, 'site'))
