@@ -64,7 +64,7 @@ export const auditCommands = [
   }),
   defineCommand({
     name: 'audit document',
-    does: 'tell the life of a document: who read it, who changed what from what to what',
+    does: 'tell the life of a document: who read it, who changed what from what to what; with --json one object a line',
     examples: ['audit document Customer/ACME', 'audit document "Sales Order/SO-00001" --since yesterday'],
     input: takes({ document: '<name>', ...documentFilter }),
     run: (wanted, options) => printEvents(options, stream(options, 'audit.search', wanted)),

@@ -1,7 +1,7 @@
 /** Help, examples, completion and the manual page: all of one command tree. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { Command } from '#commands/command.ts'
@@ -31,6 +31,19 @@ describe('the help', () => {
       node.examples.some((example) => !example.startsWith(`$ assistant-core ${pathOf(node)}`)),
     )
     assert.deepEqual(others.map(pathOf), [])
+  })
+
+  it('says as the manual for scripts which commands print more than one JSON value', () => {
+    const manual = readFileSync(join(import.meta.dirname, '../../src/cli/README.md'), 'utf8')
+    const told = /but for (.*): one event a line/s.exec(manual)![1]!
+    const lines = leaves.filter((node) => node.description().endsWith('with --json one object a line'))
+    assert.deepEqual([...told.matchAll(/`(.*?)`/g)].map(([, name]) => name).sort(), lines.map(pathOf).sort())
+  })
+
+  it('names the kinds of schemas, one of which README has it print', () => {
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
+    assert.match(readme, /`assistant-core schema KIND` prints one of the schemas/)
+    assert.match(helpOf(leaves.find((node) => pathOf(node) === 'schema')!), /schema \[options\] \[kind\]/)
   })
 
   it('shows only examples whose options exist', () => {

@@ -183,7 +183,7 @@ export function checkBusy(share: number) {
   return warning(
     `its thread was at work for at least ${percent} of each of the last five minutes`,
     'a daemon serves what one core does, however many there are',
-    'from eight cores on, let several share them and PostgreSQL: docs/several-daemons.md, "Several on one machine"',
+    'from six to twelve cores on, let several share them and PostgreSQL: docs/several-daemons.md, "Several on one machine"',
   )
 }
 
