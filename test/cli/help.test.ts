@@ -37,7 +37,8 @@ describe('the help', () => {
     const manual = readFileSync(join(import.meta.dirname, '../../src/cli/README.md'), 'utf8')
     const told = /but for (.*): one event a line/s.exec(manual)![1]!
     const lines = leaves.filter((node) => node.description().endsWith('with --json one object a line'))
-    assert.deepEqual([...told.matchAll(/`(.*?)`/g)].map(([, name]) => name).sort(), lines.map(pathOf).sort())
+    const names = [...told.matchAll(/`(.*?)`/g)].map(([, name]) => name!)
+    assert.deepEqual(new Set(names), new Set(lines.map(pathOf)))
   })
 
   it('names the kinds of schemas, one of which README has it print', () => {
