@@ -46,6 +46,20 @@ describe('PostgreSQL', { skip: noPostgres }, () => {
   })
 
   describe('a PostgreSQL store', () => {
+    it('is made in a schema that somebody made for its user, who may make none', async (t) => {
+      const url = new URL(await server.newDatabase())
+      const owner = new Client({ connectionString: url.href })
+      await owner.connect()
+      afterwards(t, () => owner.end())
+      await owner.query('CREATE ROLE narrow LOGIN')
+      url.username = 'narrow'
+      await assert.rejects(openStore(t, url.href), /must own the schema/)
+      await owner.query('CREATE SCHEMA assistant_core AUTHORIZATION narrow')
+      const store = await openStore(t, url.href)
+      await store.collection<Note>(notes).put({ id: 'a' })
+      assert.equal(await store.collection<Note>(notes).count(), 1)
+    })
+
     it('keeps U+0000, half characters, key order and hostile texts exactly', async (t) => {
       const url = await server.newDatabase()
       const store = await openStore(t, url)

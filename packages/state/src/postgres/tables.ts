@@ -65,7 +65,6 @@ const documents = (name: string): readonly string[] => [
 
 // The columns format and generation are for versions up to 2.13, which read them first and then find a schema unknown to them.
 const tables = [
-  'CREATE SCHEMA IF NOT EXISTS assistant_core',
   `CREATE TABLE assistant_core.state (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     format integer NOT NULL DEFAULT 2,
@@ -85,7 +84,10 @@ const schemaBase = tablesFormat * 1000
 export async function openTables(on: Queryable, schema: number): Promise<StateHead> {
   await requireAble(on)
   if (!(await hasTables(on))) {
-    for (const text of tables) await on.rows({ text, values: [] })
+    // Even with IF NOT EXISTS this takes a right on the whole database, which the owner of the schema need not have.
+    const missing = { text: "SELECT to_regnamespace('assistant_core') IS NULL", values: [] }
+    const made = (await on.rows(missing))[0]![0] === true ? ['CREATE SCHEMA assistant_core'] : []
+    for (const text of [...made, ...tables]) await on.rows({ text, values: [] })
     await on.rows({
       text: 'INSERT INTO assistant_core.state (schema) VALUES ($1)',
       values: [schemaBase + schema],
