@@ -40,7 +40,9 @@ export function responseOf(text: string): (Message & { readonly id: number }) | 
     message = parseStrict(text, deepest, { left: mostValues })
   } catch (error) {
     if (error instanceof JsonFault && error.kind === 'syntax') return undefined
-    throw new AppError('unavailable', `the upstream server is not understood: ${messageOf(error)}`)
+    // What comes after a colon is the measure of our own callers.
+    const [why] = messageOf(error).split(':')
+    throw new AppError('unavailable', `the upstream server is not understood: ${why}`)
   }
   if (!isObject(message) || message['id'] === undefined || message['method'] !== undefined) return undefined
   return message as unknown as Message & { readonly id: number }

@@ -216,10 +216,13 @@ describe('a server that means ill', () => {
         console.log('{"jsonrpc":"2.0","id":' + id + ',"result":{"structuredContent":' + inside + '}}')
       }`,
     )
-    for (const name of ['deep', 'wide'])
+    for (const [name, why] of [
+      ['deep', 'nested deeper than 100 levels'],
+      ['wide', 'more than is read at once'],
+    ] as const)
       await assert.rejects(call(name), {
         code: 'unavailable',
-        message: /^the upstream server is not understood: /,
+        message: `the upstream server is not understood: ${why}`,
       })
   })
 
