@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { appendFile, cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -8,7 +9,7 @@ import { FileLedger } from '#audit/files/file-ledger.ts'
 import { listLogFiles } from '#audit/files/log-files.ts'
 import { parseLine } from '#audit/line.ts'
 import { verifyAudit } from '#audit/verifying/verify.ts'
-import { temporaryFolder } from '../../state/test/state-folder.ts'
+import { afterwards, temporaryFolder } from '../../state/test/state-folder.ts'
 import { daysLater, linesOf, startAudit } from './audit-folder.ts'
 
 const day = 86_400_000
@@ -80,6 +81,38 @@ describe('rotation of the audit log', () => {
     assert.ok(files[0]!.first > 1)
     const { faults } = await verifyAudit(folder)
     assert.deepEqual(faults, [])
+  })
+
+  it('tells a removal once, and compresses what is left, while a file cannot be removed', async (t) => {
+    const opened = await startAudit(t, { max_file_bytes: 1500, max_total_bytes: 2500 })
+    const { audit, folder, log } = opened
+    for (let index = 0; index < 30; index++)
+      await audit.record({ ...call, type: 'cli.run', request_id: `${index}` })
+    daysLater(opened, 32)
+    const [first] = await listLogFiles(folder)
+    const held = await readFile(first!.path)
+    // As an immutable file: it can be read, and neither removed nor replaced.
+    try {
+      execFileSync('chattr', ['+i', first!.path], { stdio: 'pipe' })
+    } catch {
+      return t.skip('this user may not make a file immutable, or not there')
+    }
+    afterwards(t, () => void execFileSync('chattr', ['-i', first!.path]))
+    for (let round = 0; round < 4; round++) {
+      await audit.record({ ...call, request_id: `round ${round}` })
+      await audit.tidy()
+    }
+    assert.deepEqual(await readFile(first!.path), held)
+    assert.ok(log.lines.some(({ message }) => message === 'old audit files could not be put in order'))
+    const lines = await linesOf(folder)
+    const through = lines.flatMap(({ type, data }) => (type === 'audit.prune' ? [data!['through']] : []))
+    assert.ok(through.length > 0 && new Set(through).size === through.length, through.join())
+    const again = lines.flatMap(({ again, id }) => (again ? [id] : []))
+    assert.equal(new Set(again).size, again.length)
+    assert.ok(again.length > 0)
+    const files = await listLogFiles(folder)
+    assert.equal(files.filter(({ compressed }) => !compressed).length, 1)
+    assert.deepEqual((await audit.verify()).faults, [])
   })
 
   it('cut off at any step goes on where it was', async (t) => {

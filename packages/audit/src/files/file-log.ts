@@ -20,6 +20,8 @@ export class FileLog {
   readonly writer: AuditWriter
   readonly #parts: LogParts
   readonly #outbox: Outbox
+  /** The last line whose removal this run recorded. */
+  #removed = 0
 
   constructor(parts: LogParts) {
     this.place = new FileLedger(parts.folder, parts)
@@ -75,9 +77,12 @@ export class FileLog {
 
   /** Removes what is too old or too much; returns whether what has to stay is still too much. */
   async tidy(retention: Retention): Promise<boolean> {
-    await this.#prune(retention)
-    for (const file of (await listLogFiles(this.#parts.folder)).slice(0, -1)) {
-      if (!file.compressed && file.path !== this.place.current) await compressLogFile(file)
+    try {
+      await this.#prune(retention)
+    } finally {
+      for (const file of (await listLogFiles(this.#parts.folder)).slice(0, -1)) {
+        if (!file.compressed && file.path !== this.place.current) await compressLogFile(file)
+      }
     }
     const { bytes } = await this.size()
     return retention.max_total_bytes > 0 && bytes > retention.max_total_bytes
@@ -96,9 +101,15 @@ export class FileLog {
     if (!removal) return
     const old = files.slice(0, -1).filter(({ first }) => first <= removal.through)
     // Recorded before it is done: from then on, a log that begins after these lines is whole.
-    const event = tell(pruneOf(removal, due, retention, { files: old.map(({ name }) => name) }))
-    const told = [{ ...event, sealed: true }, ...removal.lasting.map(toldAgain)]
-    await Promise.all(told.map((one) => this.writer.lines.add(one)))
+    // Once: a file that cannot be removed is tried in each round.
+    if (removal.through > this.#removed) {
+      const lasting = removal.lasting.filter(({ seq }) => seq > this.#removed)
+      const files = { files: old.map(({ name }) => name) }
+      const event = tell(pruneOf({ ...removal, lasting }, due, retention, files))
+      const told = [{ ...event, sealed: true }, ...lasting.map(toldAgain)]
+      await Promise.all(told.map((one) => this.writer.lines.add(one)))
+      this.#removed = removal.through
+    }
     for (const { path } of old) await unlink(path)
   }
 
