@@ -11,6 +11,8 @@ export interface Narrowing {
 /** The parameters of an address that say so. */
 export const narrowingParameters: ReadonlySet<string> = new Set(['tools', 'exclude_tools', 'read_only'])
 
+const headerNames = ['X-MCP-Tools', 'X-MCP-Exclude-Tools', 'X-MCP-Readonly'].map((name) => name.toLowerCase())
+
 const mostNames = 200
 
 /**
@@ -19,6 +21,7 @@ const mostNames = 200
  */
 export function readNarrowing({ url = '', headers }: IncomingMessage): Narrowing | string | undefined {
   const at = url.indexOf('?')
+  if (at < 0 && headerNames.every((name) => headers[name] === undefined)) return undefined
   const query = at < 0 ? undefined : new URLSearchParams(url.slice(at + 1))
   const said = (parameter: string, header: string): readonly (readonly [place: string, text: string])[] => {
     const sent = headers[header.toLowerCase()]

@@ -22,7 +22,8 @@ export function typedArguments(input: Json, args: unknown): unknown {
 }
 
 function typed(property: unknown, given: unknown, budget: JsonBudget): unknown {
-  if (!isObject(property) || (typeof given !== 'string' && typeof given !== 'number')) return given
+  if (!isObject(property) || property['type'] === 'string') return given
+  if (typeof given !== 'string' && typeof given !== 'number') return given
   const types = [property['type']].flat()
   const isWhole = types.includes('object') || types.includes('array')
   if (isWhole && typeof given === 'string' && !types.includes('string')) return wholeOf(types, given, budget)
