@@ -205,6 +205,8 @@ describe('pages in German', () => {
       const { html } = await open(path)
       assert.match(html, new RegExp(`<h1>${title}</h1>\n<p class="fault" role="alert">${message}</p>`), path)
     }
+    const stranger = await open('/api/method/platform.integrations.oauth2.authorize?client_id=nobody')
+    assert.match(stranger.html, /lassen Sie sie neu verbinden\.<\/p>/)
     const german = (fault: string): string => messages.de.fault(fault)
     assert.equal(german('this call was denied already'), 'Dieser Aufruf wurde schon abgelehnt.')
     assert.equal(

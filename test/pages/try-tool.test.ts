@@ -56,6 +56,11 @@ describe('trying a tool', () => {
     const done = await tried('create_document', { ...made, confirmed: '1' })
     assert.match(done.html, /Tried in the browser/)
     assert.equal(await count(), before + 1)
+    const browser = await signIn(service, manager)
+    const shown = page(await browser.open(service.url + at('create_document')))
+    const send = () => browser.fill(shown, `${at('create_document')}/run`, { ...made, confirmed: '1' })
+    for (const answer of [await send(), await send()]) assert.match(page(answer).html, /Tried in the browser/)
+    assert.equal(await count(), before + 2, 'sent twice, done once')
   })
 
   it('stands below the tools, and below nothing else', async () => {
@@ -72,6 +77,9 @@ describe('trying a tool', () => {
     assert.equal(page(await seller.open(service.url + at('list_documents'))).status, 404)
     const helper = await signIn(service, assistantAdmin)
     assert.equal(page(await helper.open(service.url + at('list_documents'))).status, 403, 'may not use tools')
+    const { html } = page(await helper.open(`${service.url}/admin/tools`))
+    assert.match(html, /<code>list_documents<\/code>/)
+    assert.doesNotMatch(html, /href="\/admin\/tools\//, 'nor is sent to where they may not go')
     const browser = await signIn(service, manager)
     assert.equal(page(await browser.open(service.url + at('no_such_tool'))).status, 404)
     assert.match(
