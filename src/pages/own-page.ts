@@ -146,12 +146,13 @@ export function routeDeeds(router: Router, { own, page }: Routed, deps: OwnPageD
           return perform(visit, form, { name, deed, own, page, here }, deps)
         if (isOfNow && deed.recent !== 'keep') return toSignIn(ctx, here)
         const why = readerOf(ctx).messages.fault(isOfNow ? tooLongAgo : signedInAgain)
-        return answer(visit, { own, page, here }, deps, { fault: why, failed: name }, 403)
+        const state = { fault: why, failed: name, signsIn: isOfNow }
+        return answer(visit, { own, page, here }, deps, state, 403)
       }),
     )
 }
 
-const tooLongAgo = 'you signed in too long ago for this; sign in again'
+const tooLongAgo = 'you signed in too long ago for this; sign in again in another tab, then send it once more'
 const signedInAgain = 'you have signed in again since this form was made; look at it, then send it once more'
 const signedOut =
   'you are signed out: sign in in another tab, then load this page again, and what you typed comes back'
@@ -218,7 +219,7 @@ async function answer(
   visit: Visit,
   { own, page, here }: Place,
   deps: OwnPageDeps,
-  state: { done?: string; once?: object; fault?: string; failed?: string },
+  state: { done?: string; once?: object; fault?: string; failed?: string; signsIn?: boolean },
   status = 200,
 ): Promise<void> {
   const { ctx } = visit
@@ -227,7 +228,7 @@ async function answer(
   if (own.script) allowScript(ctx)
   const view = await own.show({ ...visit, ...signed, ...(state.failed && { failed: state.failed }) })
   const csrf = formToken(signed.secret, purposeOf(page))
-  const blank = { done: '', once: {}, fault: '', failed: '' }
+  const blank = { done: '', once: {}, fault: '', failed: '', signsIn: false }
   const place = { page: here, search: searchOf(ctx), csrf }
   await drawPage(ctx, page, { ...blank, ...state, ...view, ...place }, deps, status)
 }

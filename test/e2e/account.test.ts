@@ -20,8 +20,11 @@ describe('an employee', { skip }, () => {
     const { url } = JSON.parse(invited.stdout) as { url: string }
     const { page, complaints, context } = await newPage(t)
     await page.goto(url)
-    await type(page, [first, first])
+    await page.getByLabel('New password', { exact: true }).fill(first)
+    await page.getByLabel('New password again').fill(first)
+    const sent = await inHaste(page, 'Save', '**/choose-password')
     await page.getByText('Your password is set').waitFor()
+    assert.deepEqual(sent, ['POST'], 'and is not told that the link is over')
     await signIn(page, first)
     await page.getByRole('heading', { name: /Sales|Sam/ }).waitFor()
 
@@ -73,18 +76,7 @@ describe('an employee', { skip }, () => {
     await page.goto(`${daemon.url}/account`)
     await page.getByLabel('What it is for').fill('<b>nightly</b>')
     // A click in haste, while the answer is still to come, makes no second key that nobody ever sees.
-    const sent: string[] = []
-    await page.route('**/account/key', async (route) => {
-      sent.push(route.request().method())
-      await setTimeout(1500)
-      await route.continue()
-    })
-    await page.getByRole('button', { name: 'Make a key' }).scrollIntoViewIfNeeded()
-    const { x, y } = (await page.getByRole('button', { name: 'Make a key' }).boundingBox())!
-    const click = (): unknown => page.mouse.click(x + 9, y + 9).catch(() => undefined)
-    void click()
-    await setTimeout(700)
-    void click()
+    const sent = await inHaste(page, 'Make a key', '**/account/key')
     await page.getByLabel('Your new key').waitFor()
     assert.deepEqual(sent, ['POST'])
     const header = await page.getByLabel('Your new key').textContent()
@@ -293,6 +285,23 @@ async function type(page: Page, words: readonly string[]): Promise<void> {
     await page.keyboard.type(word)
   }
   await page.keyboard.press('Enter')
+}
+
+/** Clicks twice on a button whose answer takes long, and returns what is sent. */
+async function inHaste(page: Page, name: string, to: string): Promise<readonly string[]> {
+  const sent: string[] = []
+  await page.route(to, async (route) => {
+    sent.push(route.request().method())
+    await setTimeout(1500)
+    await route.continue()
+  })
+  await page.getByRole('button', { name }).scrollIntoViewIfNeeded()
+  const { x, y } = (await page.getByRole('button', { name }).boundingBox())!
+  const click = (): unknown => page.mouse.click(x + 9, y + 9).catch(() => undefined)
+  void click()
+  await setTimeout(700)
+  void click()
+  return sent
 }
 
 async function signIn(page: Page, word: string): Promise<void> {

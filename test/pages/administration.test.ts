@@ -7,7 +7,7 @@ import { operate, stream } from '../../src/cli/control.ts'
 import { createSiteEditor } from '../../src/pages/admin/site-editor.ts'
 import { fileDigest } from '#site/read-site.ts'
 import { mcpPath, type RunningService } from '../cli/running-service.ts'
-import { Browser, type Page } from '../helpers/browser.ts'
+import { Browser, fieldsOn, type Page } from '../helpers/browser.ts'
 import { runCli } from '../helpers/daemon.ts'
 import {
   administered,
@@ -296,9 +296,25 @@ describe('the configuration', () => {
     assert.equal(late.status, 403)
     assert.match(late.html, /sign in again/)
     assert.match(late.html, /<textarea[^>]*>[^]*# late/)
+    assert.match(late.html, /<a href="\/sign-in" target="_blank">Sign in<\/a>/)
     assert.equal(readFileSync(join(service.site, file), 'utf8'), text)
     assert.equal(git(service.site, 'rev-parse', 'HEAD'), head)
     assert.equal(service.daemon.services.site.state().faults.length, 0)
+    // In another tab of the same browser; what was typed in this one outlives the session in which it was begun.
+    const other = page(await browser.open(`${service.url}/sign-in`))
+    await browser.submit(other, { username: manager, password })
+    const body = fieldsOn(late, '/admin/files/save')
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: service.url,
+      'sec-fetch-site': 'same-origin',
+    }
+    const again = page(await browser.open(service.url + save, { method: 'POST', headers, body }))
+    assert.equal(again.status, 403)
+    assert.match(again.html, /you have signed in again since[^]*<textarea[^>]*>[^]*# late/)
+    assert.equal(git(service.site, 'rev-parse', 'HEAD'), head)
+    await browser.fill(again, '/admin/files/save')
+    assert.match(readFileSync(join(service.site, file), 'utf8'), /# late/)
   })
 
   it('is only shown where the site does not say that browsers edit it, even where prompts are committed', async (t) => {

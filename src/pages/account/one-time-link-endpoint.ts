@@ -2,7 +2,7 @@
 import type { Needs } from '../../control/operation.ts'
 import type { Context } from 'koa'
 import { AppError } from '#leaf/errors.ts'
-import { answerPage, formToken, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
+import { allowScript, answerPage, formToken, requireOwnForm, sendTo, readPageForm } from '#ui/browser.ts'
 import { knownVisitor, visitorSecret } from '../../users/browser-middleware.ts'
 import { originOf, asked, type Params } from '#ui/requests.ts'
 import { needsSecondFactor } from '../../users/people.ts'
@@ -117,5 +117,7 @@ async function showForm(
     return { ...way.view, id: way.id, isFixed: verdict !== undefined, ends: verdict ?? isToEnd(way, form) }
   })
   const view = { user: user.id, invited: link.purpose === 'invite', secret, csrf, fault, ways }
+  // A second click in haste would be told that the link is over.
+  allowScript(ctx)
   answerPage(ctx, fault === '' ? 200 : 400, deps.render(ctx, pages.oneTimeLink.view, view))
 }
