@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { commandsWith } from '#commands/description.ts'
+import { isOrigin, noOrigin } from '#leaf/address.ts'
+import { AppError } from '#leaf/errors.ts'
 import { tell } from '#commands/terminal.ts'
 import type { Folders } from '#leaf/secret-files.ts'
 
@@ -30,6 +32,9 @@ export function readOptions(flags: Partial<Options>, command: string): Options {
   const state = resolve(flags.state ?? process.env['ASSISTANT_CORE_STATE'] ?? join(site, 'var'))
   if (named === undefined && site === packageRoot && state === join(site, 'var')) noteService(command)
   const publicUrl = flags.publicUrl ?? process.env['ASSISTANT_CORE_PUBLIC_URL']
+  // As with the setting, whose place it takes.
+  if (publicUrl && !isOrigin(publicUrl.replace(/\/$/, '')))
+    throw new AppError('invalid', `the public URL "${publicUrl}" ${noOrigin}`, { data: { faults: [] } })
   const credentials = process.env['CREDENTIALS_DIRECTORY']
   return { site, state, credentials, ...(publicUrl && { publicUrl }), json: flags.json ?? false }
 }

@@ -1,4 +1,5 @@
 import { isoTime } from '#leaf/clock.ts'
+import { AppError } from '#leaf/errors.ts'
 import type { KeyStatus } from '../oauth/tokens/keys.ts'
 import { asks, takes } from '#commands/description.ts'
 import { defineOperation } from './operation.ts'
@@ -31,8 +32,12 @@ export const keyOperations = [
     does: 'show the last authorization attempts and the step at which each died',
     examples: ['oauth trace -n 5'],
     input: takes({ count: asks('-n <count>: how many', { minimum: 1, default: 10 }) }),
-    needs: ['trace'],
-    run: async ({ count = 10 }, { trace }) => trace.last(count),
+    needs: ['trace', 'daemon'],
+    run: async ({ count = 10 }, { trace, daemon }) => {
+      if (!daemon)
+        throw new AppError('unavailable', 'no daemon runs on this state; only a daemon has the trace')
+      return trace.last(count)
+    },
     text: (list) =>
       table(list, [
         ['attempt', (one) => one.started],

@@ -1,5 +1,5 @@
 /** Checks of settings beyond JSON Schema: values that must mean something, and combinations to warn of. */
-import { isLocal, isNetwork } from '#leaf/address.ts'
+import { isLocal, isNetwork, isOrigin, noOrigin } from '#leaf/address.ts'
 import { accentContrast, readableContrast } from './contrast.ts'
 import { dangerousScheme } from '../core/oauth-settings.ts'
 import { linesOf, type Settings } from '../core/settings.ts'
@@ -14,7 +14,7 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
     fault(['store', 'kind'], 'postgres needs store.url_file, a file with the address of the database')
   }
   if (publicUrl !== null && !isOrigin(publicUrl.replace(/\/$/, ''))) {
-    fault(['public_url'], `"${publicUrl}" is not scheme, host and port of a web address in lower case`)
+    fault(['public_url'], `"${publicUrl}" ${noOrigin}`)
   }
   each(server.allowed_hosts, ['server', 'allowed_hosts'], fault, (value) =>
     /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:\d{1,5})?$/.test(value) ? undefined : 'is not a host name',
@@ -106,10 +106,6 @@ function networkProblem(value: string): string | undefined {
 function originProblem(value: string): string | undefined {
   if (value === '*' || isOrigin(value)) return undefined
   return 'is not an origin such as https://app.example.com (no path, lower case), nor "*"'
-}
-
-function isOrigin(value: string): boolean {
-  return /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value
 }
 
 function schemeProblem(value: string): string | undefined {

@@ -60,7 +60,6 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
   ['documents.export', () => ({ doctype: 'Customer', user, fields: 'name' })],
   ['keys.list', () => ({})],
   ['keys.rotate', () => ({})],
-  ['oauth.trace', () => ({})],
   ['prompts.list', () => ({})],
   ['prompts.show', () => ({ prompt: 'sales_analysis' })],
   [
@@ -88,6 +87,7 @@ const deeds: readonly (readonly [string, (made: Made) => object])[] = [
 /** What only a daemon knows, and what belongs to its conversation with `doctor`. */
 const daemonOnly: ReadonlySet<string> = new Set([
   'metrics',
+  'oauth.trace',
   'daemon.health',
   'doctor.expect',
   'doctor.arrival',
@@ -188,7 +188,8 @@ describe('operations', () => {
 
   it('that only a daemon can answer say so without one', async (t) => {
     const { options } = folders(t)
-    await assert.rejects(operate(options, 'metrics', {}), /no daemon runs on this state/)
+    for (const name of ['metrics', 'oauth.trace'] as const)
+      await assert.rejects(operate(options, name, {}), /no daemon runs on this state/)
   })
 
   it('are refused at the socket where nobody says who asks, and then nothing is kept or recorded', async (t) => {

@@ -79,12 +79,14 @@ describe('a start', () => {
         encoding: 'utf8',
         maxBuffer: 1 << 26,
       }).stderr
+    mkdirSync(state, { mode: 0o700 })
     assert.doesNotMatch(told('clients', 'list'), /REQUEST ajv/)
     assert.match(told('tokens', 'list'), /REQUEST ajv/)
   })
 
   it('of a command loads parts of one bundle, and few of them where it needs few', (t) => {
     const { site, state } = folders(t)
+    mkdirSync(state, { mode: 0o700 })
     const loaded = filesOf(['tokens', 'list', '--site', site, '--state', state], 60_000)
     assert.deepEqual(
       loaded.filter((file) => !file.startsWith('bundle/')),

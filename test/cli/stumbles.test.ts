@@ -212,6 +212,22 @@ describe('a mistyped state', () => {
   })
 })
 
+describe('a public URL', () => {
+  it('of the command line or the environment is as good as that of the settings has to be', async (t) => {
+    const where = ['--site', projectRoot, '--state', join(temporaryFolder(t), 'state')]
+    for (const url of ['foo', 'https://Assistant.example.com', 'https://assistant.example.com/mcp']) {
+      const told = `assistant-core: error: the public URL "${url}" is not scheme, host and port of a web address in lower case\n`
+      const flag = await runCli(['serve', '--public-url', url, ...where])
+      const named = await runCli(['status', ...where], { env: { ASSISTANT_CORE_PUBLIC_URL: url } })
+      for (const { code, stdout, stderr } of [flag, named])
+        assert.deepEqual([code, stdout, stderr], [78, '', told])
+    }
+    assert.equal(existsSync(where[3]!), false)
+    const slash = await runCli(['status', '--public-url', 'https://assistant.example.com/', ...where])
+    assert.match(slash.stdout, /^MCP endpoint +https:\/\/assistant\.example\.com\/api\//m)
+  })
+})
+
 describe('a file of an operator', () => {
   it('that is missing or a folder is named, without lines of the program', async (t) => {
     const folder = temporaryFolder(t)

@@ -113,3 +113,11 @@ export function isLocal(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '')
   return isIP(bare) === 0 ? bare === 'localhost' || bare.endsWith('.localhost') : loopback.contains(bare)
 }
+
+/** True for scheme, host and port of a web address, as browsers write them. */
+export function isOrigin(value: string): boolean {
+  return /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value
+}
+
+/** What is wrong with another text. */
+export const noOrigin = 'is not scheme, host and port of a web address in lower case'
