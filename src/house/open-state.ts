@@ -70,8 +70,10 @@ function isEmpty(store: Store): boolean {
 
 /** Reads the settings without the rest of the site. AppError `invalid` with every fault of the site when they have one. */
 export async function readSettingsAlone(site: string): Promise<Settings> {
-  const faults: Fault[] = []
-  const settings = readSettings(await onlySettings(site), faults, [])
+  const files = await onlySettings(site)
+  // What does not parse is told there: its defaults would name another state than the site does.
+  const faults: Fault[] = [...files.faults]
+  const settings = readSettings(files, faults, [])
   if (faults.length === 0) return settings
   // Whoever fixes the settings wants to know of the other faults as well.
   const { readWholeSite } = await import('./snapshot.ts')

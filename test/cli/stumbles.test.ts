@@ -212,6 +212,40 @@ describe('a mistyped state', () => {
   })
 })
 
+describe('settings that do not parse', () => {
+  it('stop every command before it takes the state of the defaults for that of the site', async (t) => {
+    const site = copyOfShippedSite(t)
+    const settings = join(site, 'config/settings.yaml')
+    const text = readFileSync(settings, 'utf8').replace('kind: embedded', 'kind: postgres')
+    writeFileSync(settings, text.replace('url_file: null', 'url_file: database-url') + 'store: {}\n')
+    const file = join(temporaryFolder(t), 'one.backup')
+    const asked = ['users passwd sales@example.com --password-stdin', 'api-keys list', 'serve --port 0']
+    for (const words of [...asked, `backup ${file}`, 'store verify']) {
+      const { code, stdout, stderr } = await runCli([...words.split(' '), '--site', site], {
+        input: 'a long pass phrase',
+      })
+      assert.deepEqual([code, stdout], [78, ''], words)
+      assert.match(stderr, /config\/settings\.yaml:\d+:1 "store" is given twice/)
+    }
+    assert.deepEqual([existsSync(join(site, 'var')), existsSync(file)], [false, false])
+  })
+
+  it('or are not there, as in a mistyped site, leave no folder behind', async (t) => {
+    const site = join(temporaryFolder(t), 'sit')
+    const { code } = await runCli(['serve', '--port', '0', '--site', site])
+    assert.deepEqual([code, existsSync(site)], [78, false])
+  })
+})
+
+describe('a state in a folder with a long name', () => {
+  it('is refused by name where no command could reach its service', async (t) => {
+    const state = join(temporaryFolder(t), 'long-'.repeat(20), 'state')
+    const { code, stderr } = await runCli(['serve', '--port', '0', '--site', projectRoot, '--state', state])
+    const told = `${state}/control.sock is too long for a socket; give the state a shorter path`
+    assert.deepEqual([code, stderr], [1, `assistant-core: error: ${told}\n`])
+  })
+})
+
 describe('a public URL', () => {
   it('of the command line or the environment is as good as that of the settings has to be', async (t) => {
     const where = ['--site', projectRoot, '--state', join(temporaryFolder(t), 'state')]

@@ -43,8 +43,14 @@ export interface Listening {
   failed(error: unknown): void
 }
 
+/** The bytes of a path that Linux keeps of a socket. */
+const longestPath = 107
+
 /** Listens at a path in a folder that only the program's user may enter. A left-over socket there is removed. */
 export async function listenAt(path: string, how: Listening): Promise<{ close: () => Promise<void> }> {
+  // A longer one would be cut by the system, unseen.
+  if (Buffer.byteLength(path) > longestPath)
+    throw new AppError('invalid', `${path} is too long for a socket; give the state a shorter path`)
   rmSync(path, { force: true })
   const server = http.createServer((request, response) => void answer(how, request, response))
   // The folder is 0700, so the socket is never reachable with wider rights than its final ones.

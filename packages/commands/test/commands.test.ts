@@ -10,7 +10,7 @@ import { askerOf, listenAt, type Run } from '#commands/asking.ts'
 import { asks, commandsWith, takes, type RunnableCommand } from '#commands/description.ts'
 import { programOf, runProgram, type ProgramDescription } from '#commands/program.ts'
 import { carryOut, onceStep, ownStep, removalStep, systemdStep } from '#commands/steps.ts'
-import { columns, table } from '#commands/terminal.ts'
+import { facts, columns, table } from '#commands/terminal.ts'
 import { AppError } from '#leaf/errors.ts'
 
 interface Options {
@@ -139,6 +139,8 @@ describe('a command line', () => {
     )
     assert.equal((await run(t, 'close')).out, 'closed\ngood night\n')
     assert.equal(table([], [['user', () => '']]), 'no users')
+    // A name with nothing behind it looks like a text that was lost.
+    assert.equal(facts({ addresses: [], label: '' }), 'addresses  -\nlabel      -')
   })
 
   it('ends with the code of its fault, and says nothing of it on standard output', async (t) => {
