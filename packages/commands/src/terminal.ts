@@ -40,7 +40,8 @@ export function table<Row>(rows: readonly Row[], columns: readonly TextColumn<No
 
 /** Returns the text of a cell; control characters of stored text never reach a terminal. */
 function cellText(value: unknown): string {
-  if (value === undefined || value === null || String(value) === '') return '-'
+  if (value === undefined || value === null || value === '') return '-'
+  if (Array.isArray(value) && value.length === 0) return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   const isList = Array.isArray(value) && typeof value[0] !== 'object'
   const text = isList ? value.map(cellText).join(', ') : plain(value)
