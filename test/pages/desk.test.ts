@@ -354,6 +354,8 @@ describe('a new chart', () => {
     const open = async (): Promise<Page> => page(await browser.open(service.url + of))
     // What is wrong is told at its field, in the reader's language, and nothing is lost or kept.
     const wrong = { ...given, aggregate_function: 'Sum' }
+    const unnamed = page(await browser.fill(await open(), '/new-chart/make', { ...given, chart_name: '' }))
+    assert.match(unnamed.html, /id="chart_name-about"[^>]*><span class="fault">is required/)
     const refused = page(await browser.fill(await open(), '/new-chart/make', wrong))
     assert.equal(refused.status, 400)
     assert.match(refused.html, /id="value_based_on-about"[^>]*><span class="fault">/)

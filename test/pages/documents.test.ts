@@ -214,7 +214,10 @@ describe('working on documents in a browser', () => {
         await browser.fill(blank, '/new-document/Customer/save', { 'f.customer_name': name }),
       )
       assert.equal(refused.status, 400)
-      assert.match(refused.html, /customer_name: a document is named by it[^<]* other than \. and \.\./)
+      assert.match(
+        refused.html,
+        /id="f-customer_name-about"[^>]*><span class="fault">a document is named by it[^<]* other than \. and \.\./,
+      )
       const query = { doctype: 'Customer', filters: { customer_name: name.trim() } }
       assert.equal(((await asAdmin(service, 'count_documents', query)) as { count: number }).count, 0)
     }
@@ -231,6 +234,10 @@ describe('working on documents in a browser', () => {
     assert.match(said.html, /Alex Admin[^]*&lt;b&gt;Ring them&lt;\/b&gt;\nsoon/)
     const wrong = page(await browser.fill(said, `${at}/assign`, { user: 'nobody@example.com', note: 'call' }))
     assert.equal(wrong.status, 400)
+    assert.match(
+      wrong.html,
+      /id="user-about"[^>]*><span class="fault">there is no user &quot;nobody@example.com/,
+    )
     assert.deepEqual(
       ['user', 'note'].map((name) => fieldsOn(wrong, `${at}/assign`).get(name)),
       ['nobody@example.com', 'call'],

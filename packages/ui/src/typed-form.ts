@@ -239,14 +239,21 @@ function placed(problems: readonly string[], fields: readonly TypedField[], { me
   const known = new Map(fields.map((field) => [field.name, field]))
   const isField = (path: string): boolean =>
     [path, path.replace(/\[[^]*/, ''), /^\w+/.exec(path)?.[0] ?? ''].some((name) => known.has(name))
-  const add = (path: string, problem: string): void => {
-    at.set(path, [at.get(path), say(problem)].filter(Boolean).join(' '))
+  const add = (path: string, said: string): void => {
+    at.set(path, [at.get(path), said].filter(Boolean).join(' '))
+  }
+  // The catalogue may know the sentence with the name of the field, and say it better than without.
+  const behind = (path: string, rest: string): string => {
+    const name = `${path}: `
+    const [whole, said] = [messages.fault(name + rest), say(rest)]
+    if (!whole.startsWith(name)) return whole
+    return said === rest ? whole.slice(name.length) : said
   }
   for (const problem of problems.map(forPeople)) {
-    const missing = /^([\w.[\], ]+) (?:is|are) required(?: \(\w+\))?$/.exec(problem)?.[1]?.split(', ')
+    const missing = /^"?([\w.[\], ]+)"? (?:is|are) required(?: \(\w+\))?$/.exec(problem)?.[1]?.split(', ')
     const [, path = '', rest = ''] = /^([\w.[\]]+): ([^]*)$/.exec(problem) ?? []
-    if (missing?.every(isField)) for (const one of missing) add(one, 'is required')
-    else if (isField(path)) add(path, rest)
+    if (missing?.every(isField)) for (const one of missing) add(one, say('is required'))
+    else if (isField(path)) add(path, behind(path, rest))
     else whole.push(say(problem))
   }
   return { at, whole }

@@ -44,7 +44,10 @@ export async function useTool(
   const outcome = await outcomeOfTool(deps, principal, name, args, use)
   if (!outcome.isError) return outcome.structured ?? {}
   const { code = 'invalid', problems = [] } = outcome.fault ?? {}
-  throw new AppError(code, outcome.text, { data: { problems } })
+  // What is wrong with one argument begins with its name, and stands at its field.
+  throw new AppError(code, outcome.text, {
+    data: { problems: problems.length > 0 ? problems : [outcome.text] },
+  })
 }
 
 /** Calls a tool as the person at a page, and returns its outcome whatever it is. */
