@@ -144,9 +144,18 @@ function isLetIn(ctx: Exchange, { places, metrics, subscriptions }: Needed, { te
   const { socket } = ctx.req
   const before = socket.bytesRead
   // Timed from when the body is read, not while something else is awaited: that would be reported as the client's fault.
-  const awaited = (): void => places.arrive(ctx, { received: () => socket.bytesRead - before, turnAway })
-  const turn = (bytes: number): Promise<void> | undefined =>
-    places.largeBodies.turn(userOf(ctx) ?? network, bytes)
+  const awaited = (): void =>
+    places.arrive(ctx, {
+      holder: userOf(ctx) ?? network,
+      received: () => socket.bytesRead - before,
+      turnAway,
+    })
+  const turn = (bytes: number): Promise<void> | undefined => {
+    const caller = userOf(ctx) ?? network
+    if (!places.largeBodies.isFull(caller, bytes)) return places.largeBodies.turn(caller, bytes)
+    turnAway(503)
+    return Promise.reject(new Gone())
+  }
   guardBody(ctx, { awaited, enter: take, turn })
   return true
 }

@@ -9,9 +9,11 @@ import { LargeBodies } from './large-bodies.ts'
 
 /** A request on its way in, and the way to turn it away. */
 export interface ArrivingRequest {
+  /** Its user, or its network where that is not known. */
+  readonly holder: string
   /** Returns the bytes of its body so far. */
   readonly received: () => number
-  readonly turnAway: (status: 408) => void
+  readonly turnAway: (status: 408 | 503) => void
 }
 
 /** The place of one request. */
@@ -29,6 +31,8 @@ interface Dawdling extends ArrivingRequest {
 const patience = 10_000
 const leastBytesASecond = 1024
 const sweepEvery = 1000
+/** The most bytes of bodies on their way from one user or network: they are in memory, and may stay there for minutes. */
+const mostBytes = 64 << 20
 
 /** The shares of places: of one user, of all anonymous requests together, and of those from one network. */
 const userShare = 0.8
@@ -70,8 +74,8 @@ export class Places {
   }
 
   /** Notes that a body begins to arrive. */
-  arrive(key: object, { received, turnAway }: ArrivingRequest): void {
-    this.#arriving.set(key, { received, turnAway, since: this.#clock.now() })
+  arrive(key: object, request: ArrivingRequest): void {
+    this.#arriving.set(key, { ...request, since: this.#clock.now() })
   }
 
   /** Notes that the body is there, or that nobody waits for it any more. */
@@ -111,9 +115,15 @@ export class Places {
     else this.#held.set(key, own)
   }
 
-  /** Turns away dawdling requests; the oldest stand first. */
+  /** Turns away dawdling requests, the oldest of which stand first, and those that are too much of one holder. */
   sweep(): void {
     const now = this.#clock.now()
+    const bytes = new Map<string, number>()
+    for (const [key, { holder, received, turnAway }] of [...this.#arriving].reverse()) {
+      const all = (bytes.get(holder) ?? 0) + received()
+      bytes.set(holder, all)
+      if (all > mostBytes && this.#arriving.delete(key)) turnAway(503)
+    }
     for (const [key, dawdling] of this.#arriving) {
       const age = now - dawdling.since
       if (age <= patience) return

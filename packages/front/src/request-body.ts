@@ -22,7 +22,7 @@ export class BodyTooLarge extends Error {
 interface BodyGate {
   readonly awaited: () => void
   readonly enter: () => boolean
-  /** Settles when a body of so many bytes may be processed. */
+  /** Settles when a body of so many bytes may be processed; rejects with Gone when it was turned away. */
   readonly turn: (bytes: number) => Promise<void> | undefined
 }
 
@@ -75,7 +75,7 @@ export function readBody(exchange: Pick<Exchange, 'req' | 'state'>, maxBytes: nu
       if (!isLetIn(exchange)) return reject(new Gone())
       const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
       const turn = gateOf(exchange)?.turn(size)
-      if (turn) void turn.then(() => resolve(body))
+      if (turn) void turn.then(() => resolve(body), reject)
       else resolve(body)
     })
     // `close` comes after every request; an error object each time would cost as much as reading the JSON. Without a

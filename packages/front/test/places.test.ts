@@ -74,48 +74,79 @@ describe('the places of requests', () => {
   })
 })
 
+/** A server that answers bodies, behind the places. */
+async function served(
+  t: TestContext,
+  { places, clock }: ReturnType<typeof open>,
+  before: () => Promise<void>,
+) {
+  const seen = { came: 0, reads: 0, answered: 0 }
+  const parts = {
+    log: silent,
+    metrics: new Metrics(),
+    clock,
+    subscriptions: { size: 0 },
+    places,
+    leaving: new Leaving(),
+    trusted: () => networksOf([]),
+    tracing: undefined,
+  }
+  const around = requests(parts, { tell: () => undefined, isOfPages: () => false })
+  const server = createServer((request, response) => {
+    seen.came++
+    const endpoint = async (exchange: Exchange): Promise<void> => {
+      await before()
+      seen.reads++
+      const body = await readBody(exchange, 1_000_000)
+      seen.answered++
+      Object.assign(exchange, { status: 200, type: 'text/plain', body: body.toString() })
+    }
+    const koa = (): never => assert.fail('nobody asked what the browser accepts')
+    const deps = { log: silent, answers: new WholeAnswers(), koa, guard: around }
+    answerBare(request, response, { endpoint, varies: false }, deps)
+  }).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { seen, port, send: (body: string) => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body }) }
+}
+
+describe('a body that is there', () => {
+  it('waits only while its sender has room: whole ones filled the memory, too', async (t) => {
+    const opened = open(t)
+    const { seen, send } = await served(t, opened, () => Promise.resolve())
+    const { largeBodies } = opened.places
+    // So many of this network are waiting for their turn that not all have had it when the next comes.
+    const waiting = Array.from({ length: 500 }, () => largeBodies.turn('127.0.0.1', 1 << 20)!)
+    const refused = await send('x'.repeat(100_000))
+    assert.equal(refused.status, 503)
+    assert.equal(refused.headers.get('retry-after'), '1')
+    assert.deepEqual(seen, { came: 1, reads: 1, answered: 0 })
+    assert.equal((await send('small')).status, 200)
+    assert.equal(largeBodies.isFull('203.0.113.9', 1 << 20), false)
+    await Promise.all(waiting)
+    assert.equal((await send('x'.repeat(100_000))).status, 200)
+    assert.equal(seen.answered, 2)
+  })
+})
+
 describe('a body that is still to come', () => {
   it('has its time from when it is read, not while something else is waited for, such as the database', async (t) => {
-    const { places, clock } = open(t)
+    const opened = open(t)
+    const { places, clock } = opened
     let know = (): void => undefined
     const known = new Promise<void>((resolve) => (know = resolve))
-    let [came, reads] = [0, 0]
-    const parts = {
-      log: silent,
-      metrics: new Metrics(),
-      clock,
-      subscriptions: { size: 0 },
-      places,
-      leaving: new Leaving(),
-      trusted: () => networksOf([]),
-      tracing: undefined,
-    }
-    const around = requests(parts, { tell: () => undefined, isOfPages: () => false })
-    const server = createServer((request, response) => {
-      came++
-      const endpoint = async (exchange: Exchange): Promise<void> => {
-        await known
-        reads++
-        const body = await readBody(exchange, 1000)
-        Object.assign(exchange, { status: 200, type: 'text/plain', body: body.toString() })
-      }
-      const koa = (): never => assert.fail('nobody asked what the browser accepts')
-      const deps = { log: silent, answers: new WholeAnswers(), koa, guard: around }
-      answerBare(request, response, { endpoint, varies: false }, deps)
-    }).listen(0)
-    t.after(() => server.close())
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const whole = fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'all of it' })
+    const { seen, port, send } = await served(t, opened, () => known)
+    const whole = send('all of it')
     const part = connect({ port, host: '127.0.0.1' })
     part.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na')
     const cut = once(part, 'data')
-    await until(() => came === 2)
+    await until(() => seen.came === 2)
     clock.pass(60)
     places.sweep()
     know()
     assert.equal(await (await whole).text(), 'all of it')
-    await until(() => reads === 2)
+    await until(() => seen.reads === 2)
     clock.pass(11)
     places.sweep()
     assert.match(String((await cut)[0]), /^HTTP\/1\.1 408 [\s\S]*the body did not come in time/)
@@ -126,7 +157,7 @@ describe('a body that is still to come', () => {
     const { places, clock } = open(t)
     const turned: string[] = []
     const arrive = (name: string, received: () => number): void =>
-      places.arrive({}, { received, turnAway: (status) => turned.push(`${name} ${status}`) })
+      places.arrive({}, { holder: name, received, turnAway: (status) => turned.push(`${name} ${status}`) })
     arrive('silent', () => 1)
     arrive('steady', () => 25_000)
     clock.pass(10)
@@ -141,5 +172,21 @@ describe('a body that is still to come', () => {
     clock.pass(3)
     places.sweep()
     assert.deepEqual(turned, ['silent 408', 'steady 408'])
+  })
+
+  it('filled all memory while their last byte was awaited; now one user has 64 megabytes, and the newest stay', (t) => {
+    const { places } = open(t)
+    const turned: string[] = []
+    const arrive = (name: string, holder: string, bytes: number): void =>
+      places.arrive(
+        {},
+        { holder, received: () => bytes, turnAway: (status) => turned.push(`${name} ${status}`) },
+      )
+    for (let n = 0; n < 20; n++) arrive(`${n}`, 'ann', 4 << 20)
+    for (let n = 0; n < 16; n++) arrive(`bob's ${n}`, 'bob', 4 << 20)
+    places.sweep()
+    assert.deepEqual(turned, ['3 503', '2 503', '1 503', '0 503'])
+    places.sweep()
+    assert.equal(turned.length, 4)
   })
 })
