@@ -53,24 +53,30 @@ export async function* readLines(path: string, options: Where = {}): AsyncGenera
 
 /** Yields the lines of a file from its end, in batches; a compressed one is in memory meanwhile. Numbers count backwards. */
 export async function* readBackward(path: string, { compressed }: Where = {}): AsyncGenerator<RawLine[]> {
-  let rest: Buffer = Buffer.alloc(0)
+  // The end of a line whose beginning lies in an earlier block, the last part first.
+  let behind: Buffer[] = []
   let complete = false
   let number = 1
-  const line = (bytes: Buffer, offset: number): RawLine => {
+  const line = (part: Buffer, offset: number): RawLine | undefined => {
+    const bytes = behind.length > 0 ? Buffer.concat([...behind, part].reverse()) : part
+    behind = []
+    if (bytes.length === 0 && !complete) return undefined
     return { number: number++, bytes, offset, end: offset + bytes.length + (complete ? 1 : 0), complete }
   }
   for await (const { block, position } of compressed ? uncompressed(path) : blocksOf(path)) {
-    rest = Buffer.concat([block, rest])
     const lines: RawLine[] = []
+    let rest = block
     for (let at = rest.lastIndexOf(newline); at !== -1; at = rest.lastIndexOf(newline)) {
-      const bytes = rest.subarray(at + 1)
-      if (bytes.length > 0 || complete) lines.push(line(bytes, position + at + 1))
+      const one = line(rest.subarray(at + 1), position + at + 1)
+      if (one) lines.push(one)
       complete = true
       rest = rest.subarray(0, at)
     }
+    if (rest.length > 0) behind.push(rest)
     if (lines.length > 0) yield lines
   }
-  if (rest.length > 0 || complete) yield [line(rest, 0)]
+  const first = line(Buffer.alloc(0), 0)
+  if (first) yield [first]
 }
 
 /** A part of a file's content, and where it begins. */
