@@ -164,6 +164,7 @@ const notByModels: Readonly<Record<string, string>> = {
   "('unavailable', why, { cause })": 'of our own state that fails just then',
   'the call ended before it was done': 'of a crash, in source-crash.test.ts',
   lostAnswer: 'of a crash, in source-crash.test.ts',
+  noRoom: 'of clients that send thousands of calls that may come again, in repeatable.test.ts',
   usedOtherwise: 'of clients that send a call again, in repeatable.test.ts',
   'delete what is not needed': 'of a setting, in quota.test.ts',
   'narrow the filters`': 'takes 501 documents',
