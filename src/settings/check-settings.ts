@@ -31,10 +31,19 @@ export function checkSettings(settings: Settings, fault: ReportSetting): void {
       : 'is not a scope: no spaces, quotes or backslashes',
   )
   each(oauth.native_redirect_schemes, ['oauth', 'native_redirect_schemes'], fault, schemeProblem)
-  for (const key of ['documentation_url', 'policy_uri', 'terms_of_service_uri'] as const) {
-    const value = oauth[key]
-    if (value !== null && !URL.canParse(value)) fault(['oauth', key], `"${value}" is not a web address`)
+  const { documentation_url, policy_uri, terms_of_service_uri } = oauth
+  const { syslog, webhook } = settings.audit
+  const addresses = {
+    oauth: { documentation_url, policy_uri, terms_of_service_uri },
+    audit: { syslog, webhook },
+    tracing: { otlp: settings.tracing.otlp },
   }
+  for (const [section, values] of Object.entries(addresses))
+    for (const [key, value] of Object.entries(values))
+      if (value !== null && !URL.canParse(value)) fault([section, key], `"${value}" is not a web address`)
+  const { listen } = settings.metrics
+  if (listen !== null && !URL.canParse(`http://${listen}`))
+    fault(['metrics', 'listen'], `"${listen}" is not HOST:PORT: ports end at 65535`)
   const accent = settings.company.accent_color
   if (accent !== null && accentContrast(accent) < readableContrast) {
     const contrast = accentContrast(accent).toFixed(1)

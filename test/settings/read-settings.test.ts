@@ -167,12 +167,20 @@ describe('reading settings', () => {
         '    a"b',
         'login:',
         '  passwords: false',
+        // A start, or a change of the settings, would end in an error of the program.
+        'audit: { syslog: "udp://log.example.com:99999", webhook: "https://" }',
+        'tracing: { otlp: "https://" }',
+        'metrics: { listen: "127.0.0.1:99999" }',
         '',
       ].join('\n'),
     )
     assert.deepEqual(
       faults.sort(),
       [
+        'config/settings.yaml:14:18 audit.syslog: "udp://log.example.com:99999" is not a web address',
+        'config/settings.yaml:14:58 audit.webhook: "https://" is not a web address',
+        'config/settings.yaml:15:18 tracing.otlp: "https://" is not a web address',
+        'config/settings.yaml:16:20 metrics.listen: "127.0.0.1:99999" is not HOST:PORT: ports end at 65535',
         'config/settings.yaml:1:13 public_url: "https://AI.example.com" is not scheme, host and port of a web address in lower case',
         'config/settings.yaml:3:33 server.allowed_hosts[1]: "bad host" is not a host name',
         'config/settings.yaml:4:33 server.trusted_proxies[1]: "10.0.0.0/33" is not an IP address or a range such as 10.0.0.0/8',
