@@ -30,13 +30,6 @@ export async function inOrder(state: State): Promise<void> {
   for (const table of state.tables.values()) await inOwnTurns(table.prepare())
 }
 
-async function* asked(pieces: AsyncIterable<string>, before: () => void): AsyncGenerator<string> {
-  for await (const piece of pieces) {
-    before()
-    yield piece
-  }
-}
-
 /** The lowdb adapter: `read` recovers the state from snapshot and journal, `write` makes a new snapshot of it. */
 export class StateFile implements Adapter<State> {
   readonly #options: StateFileOptions
@@ -82,15 +75,15 @@ export class StateFile implements Adapter<State> {
 
   /**
    * Makes a new snapshot while writing goes on: a new segment, the state as it was at that moment written
-   * in slices, and the old segments dropped once the snapshot is in place. It must not fill the disk: what is
-   * asked `beforePieces` may end it.
+   * in slices, and the old segments dropped once the snapshot is in place. AppError
+   * `unavailable` where it would fill the disk.
    */
-  async write(state: State, beforePieces = (): void => undefined): Promise<void> {
-    beforePieces()
+  async write(state: State): Promise<void> {
+    this.#options.room.requireForSnapshot()
     await inOrder(state)
     const segment = await this.journal.rotate()
     const before = this.journal.bytes - this.journal.segmentBytes
-    await this.#writeSnapshot(asked(this.picture(state, segment), beforePieces))
+    await this.#writeSnapshot(this.#withinRoom(this.picture(state, segment)))
     this.journal.forget(before)
     for (; this.#firstSegment < segment; this.#firstSegment++) {
       await unlink(join(this.#options.folder, segmentName(this.#firstSegment)))
@@ -108,6 +101,13 @@ export class StateFile implements Adapter<State> {
       yield* snapshotText(header, capture)
     } finally {
       capture.end()
+    }
+  }
+
+  async *#withinRoom(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+    for await (const piece of pieces) {
+      this.#options.room.requireForSnapshot()
+      yield piece
     }
   }
 

@@ -196,11 +196,9 @@ export class EmbeddedStore implements Store {
   /** Makes a new snapshot and drops the journal before it, while requests go on. Runs by itself. */
   async compact(): Promise<void> {
     this.#lock.requireHeld()
-    this.#compacting ??= this.#file
-      .write(this.#low.data, () => this.#room.requireForSnapshot())
-      .finally(() => {
-        this.#compacting = undefined
-      })
+    this.#compacting ??= this.#low.write().finally(() => {
+      this.#compacting = undefined
+    })
     await this.#compacting
   }
 
