@@ -106,6 +106,10 @@ export async function restore({ file, folders, audit, moveAside }: RestoreWish):
     lock.release()
     await tellRestore({ file, folders }, verification.time, log)
     return { state, moved_to: movedTo, ...verification, audit: copy }
+  } catch (error) {
+    if (movedTo !== null)
+      log.error('the restore failed; what was there was moved aside', { moved_to: movedTo })
+    throw error
   } finally {
     lock.release()
     // root restores for the service's user, who must be able to open the result.

@@ -182,6 +182,23 @@ describe('backup and restore', () => {
     const place = ['--state', service.state, '--site', service.site]
     const made = await runCli(['backup', join(disk.folder, 'one.backup'), ...place])
     assert.deepEqual([made.code, made.stderr, readdirSync(disk.folder)], [1, told, []])
+    const [whole, state] = [join(temporaryFolder(t), 'whole.backup'), join(disk.folder, 'state')]
+    assert.equal((await runCli(['backup', whole, ...place])).code, 0)
+    mkdirSync(state)
+    writeFileSync(join(state, 'snapshot.jsonl'), 'old')
+    const restored = await runCli([
+      'restore',
+      whole,
+      '--move-aside',
+      '--state',
+      state,
+      '--site',
+      service.site,
+    ])
+    assert.equal(restored.code, 1)
+    const movedTo = /"moved_to":"([^"]+)"/.exec(restored.stderr)![1]!
+    assert.equal(readFileSync(join(movedTo, 'snapshot.jsonl'), 'utf8'), 'old')
+    assert.ok(restored.stderr.endsWith(told), restored.stderr)
   })
 
   it(
