@@ -34,7 +34,6 @@ export class Chain {
   #change: { readonly told: ToldEvent; readonly key: LogKey } | undefined
   #unsigned = 0
   #end: KnownLine = { seq: 0, hash: firstPrev }
-  #signedEnd = this.#end
 
   /** Sets the writer's name for each line, where several write. */
   constructor(clock: Clock, key: LogKey, writer?: string) {
@@ -49,11 +48,6 @@ export class Chain {
 
   get key(): LogKey {
     return this.#key
-  }
-
-  /** The last line that is a checkpoint of this run. */
-  get signedEnd(): KnownLine {
-    return this.#signedEnd
   }
 
   /** The number of lines that no signature follows. */
@@ -105,7 +99,6 @@ export class Chain {
   /** Accepts that the lines are kept: the next ones follow them. */
   took({ lines, end, signed, key }: ChainLinks): void {
     this.#end = end
-    if (signed) this.#signedEnd = end
     this.#unsigned = signed ? 0 : this.#unsigned + lines.length
     if (key === this.#change?.key) this.#change = undefined
     this.#key = key

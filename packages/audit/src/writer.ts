@@ -4,6 +4,7 @@ import type { LastLines, LedgerLine, LedgerLines } from '#state/store.ts'
 import { Turns } from '#leaf/turns.ts'
 import { Chain, type ChainLinks, type Tried } from './chain.ts'
 import { newsOf, readHead, type WriterHead, writeHead } from './checkpoint.ts'
+import { EndNotes } from './end-notes.ts'
 import {
   closeLines,
   type LedgerPart,
@@ -21,8 +22,6 @@ import { Reserve, reserveMilliseconds } from './keeping/reserve.ts'
 /** The time within which events share one write and one sync, which is the cost of a write. */
 const gatherMilliseconds = 20
 const checkpointMilliseconds = 60_000
-/** The least time between two notes of how far the log has come: a second file and a transaction. */
-const noteMilliseconds = 1_000
 /** The number of times that lines are offered, when others lie at their place. */
 const attempts = 3
 /** The part of the reserve's room that the head needs. */
@@ -40,10 +39,7 @@ export class AuditWriter {
   /** The lines that are recorded while the database has no room. */
   #reserved: ReservedLines | undefined
   #movedAt = 0
-  #headWritten: Promise<void> = Promise.resolve()
-  /** The time of the last note of how far the log has come. */
-  #notedAt = -Infinity
-  #noteTimer: NodeJS.Timeout | undefined
+  readonly #ends: EndNotes
   #moveTimer: NodeJS.Timeout | undefined
   readonly #options: LogParts & LedgerPart
   readonly #turns = new Turns()
@@ -72,6 +68,7 @@ export class AuditWriter {
       rescue: (error) => this.#rescue(error),
     })
     this.#room = new Reserve(options)
+    this.#ends = new EndNotes({ ...options, signed: (id, end) => this.#reserved || options.signed(id, end) })
   }
 
   /** Finds the end of this writer's lines. Remains of a crash after them, in files, are reported. */
@@ -175,8 +172,7 @@ export class AuditWriter {
     if (files || this.lines.fault === undefined) await this.#look()
     await closeLines(this, log)
     this.#room.close()
-    if (this.#noteTimer) this.#note()
-    await this.#headWritten
+    await this.#ends.close()
     await (files ?? this.#reserved)?.close()
   }
 
@@ -231,7 +227,7 @@ export class AuditWriter {
     }
     this.#took(links)
     // For lines on the reserve, only the head says that they must be there; routine need not wait for a second file.
-    if (links.sealed || (reserved && links.signed)) await this.#headWritten
+    if (links.sealed || (reserved && links.signed)) await this.#ends.settled()
     return true
   }
 
@@ -289,22 +285,8 @@ export class AuditWriter {
     if (!links.signed) return
     this.#signDue = false
     for (const [id, seq] of links.heads) this.#named.set(id, seq)
-    const since = performance.now() - this.#notedAt
-    if (links.sealed || this.#ending || this.#reserved || since >= noteMilliseconds) this.#note()
-    else this.#noteTimer ??= setTimeout(() => this.#note(), noteMilliseconds - since).unref()
-  }
-
-  /** Notes outside of the log how far it has come: the last checkpoint. */
-  #note(): void {
-    const { folder, head, log, signed } = this.#options
-    clearTimeout(this.#noteTimer)
-    this.#noteTimer = undefined
-    this.#notedAt = performance.now()
-    const { key, signedEnd: end } = this.chain
-    this.#headWritten = this.#headWritten
-      .then(() => writeHead(folder, key, end, head))
-      .catch((error: unknown) => log.warn('how far the audit log has come could not be noted', { error }))
-    if (!this.#reserved) signed(key.id, end)
+    const { key, end } = this.chain
+    this.#ends.note(key, end, links.sealed || this.#ending || this.#reserved !== undefined)
   }
 
   #linesOf({ first, lines }: ChainLinks): LedgerLines {
