@@ -85,6 +85,8 @@ describe('RFC 7523', () => {
       })
       assert.deepEqual([status, body.error_description], [401, "the client's keys cannot be had"])
       assert.ok(agent.server.logged.join('').includes(noKeys.why), 'the operator learns it')
+      // For so long the same place is not asked again.
+      agent.server.clock.pass(10)
     }
   })
 
